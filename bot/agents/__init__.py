@@ -1,4 +1,4 @@
-"""The agents: each in a folder of its own: a policy that chooses the next actions, its prompts and settings."""
+"""The agents, each in a folder of its own: a policy that chooses the next actions, its prompts and settings."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -25,18 +25,18 @@ __all__ = [
 ]
 
 Part = Literal["community", "reproduction", "labs", "knowledge", "adaptive-coding", "blend", "baseline"]
-"""What an agent has unless it goes without. Labs: its coders may work in them on rows with labels withheld. Baseline: that of the
-engine competes with its solutions."""
+"""Parts of an agent. Labs: its coders may work in labs with validation rows. Baseline: that of the engine competes with its
+solutions."""
 
 
 @dataclass(frozen=True)
 class Agent:
-    """What is known of an agent before its module is loaded."""
+    """An agent, without loading its module."""
 
     opening: str
-    """`module:function`; the function makes the agent for one run."""
+    """`module:function`; the function creates the agent for one run."""
     parts: tuple[Part, ...] = ()
-    """Agents that are to be as in their papers have no blend, and no baseline unless they have nothing else to hand in."""
+    """Agents as in their papers have no blend, and submit the baseline only if they have nothing else."""
 
 
 COMIND_PARTS: tuple[Part, ...] = ("community", "reproduction", "labs", "knowledge", "blend", "baseline")
@@ -50,7 +50,7 @@ _BUNDLED_AGENTS = {
 }
 
 REPLAYS_ONLY = ("solo",)
-"""A yardstick: nothing that it makes is scored before it would be sent."""
+"""A yardstick: nothing of it is scored before submission."""
 
 AGENTS = (*_BUNDLED_AGENTS, *declared("agents"))
 """The names of the bot's agents, and of those that are entry points of the group `bot.agents`."""
@@ -59,14 +59,14 @@ if TYPE_CHECKING:
     AgentName = str
     LiveAgentName = str
 else:
-    # Settings and options offer the names that are listed above; a type checker takes no list that is computed.
+    # Settings and options offer the names above; a type checker accepts no computed list.
     AgentName = Literal[AGENTS]
     LiveAgentName = Literal[tuple(name for name in AGENTS if name not in REPLAYS_ONLY)]
 
 
 @cache
 def agent_of(name: AgentName) -> Agent:
-    """Return what is known of an agent; its module is not loaded."""
+    """Return an agent without loading its module."""
     agent: Agent = _BUNDLED_AGENTS[name] if name in _BUNDLED_AGENTS else resolve_name(declared("agents")[name])
     return agent
 
@@ -77,6 +77,6 @@ def blends(name: AgentName) -> bool:
 
 
 def open_agent(name: AgentName, context: "RunContext") -> "Strategy":
-    """Return the agent of that name, at work on one run."""
+    """Return the strategy of the agent of that name for one run."""
     strategy: Strategy = resolve_name(agent_of(name).opening)(context)
     return strategy

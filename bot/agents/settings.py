@@ -111,12 +111,5 @@ class AgentRunSettings(RunSettings, RunOptions):
     @property
     def of_agents(self) -> tuple[BaseModel, ...]:
         """Settings that the engine passes on to the agent."""
-        return (
-            self.reading,
-            self.reproduction,
-            self.rounds,
-            self.tree_search,
-            self.adaptive_coding,
-            self.lab,
-            self.chosen_coder,
-        )
+        search = (self.rounds, self.tree_search, self.adaptive_coding)
+        return (self.reading, self.reproduction, *search, self.lab, self.chosen_coder)

@@ -1,4 +1,4 @@
-"""What a run takes in from its community: posts are read and ideas drawn from them, and kernels run, in numbered batches."""
+"""What a run takes from its community, in numbered batches: posts are read and turned into ideas, and kernels run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,55 +14,53 @@ Part = Literal["posts", "kernels", "plan"]
 
 
 class Intake:
-    """Batches that go on beside the search: each is begun at one point of it and awaited at a later one.
+    """Batches beside the search: each is started at one point of it and awaited at a later one.
 
-    So a plan's inputs do not depend on how fast things are. What a batch does is a step or a row, so that one that was cut
-    off by the end of the process is begun again without paying or running anything twice.
+    So a plan's inputs do not depend on speed. What a batch does is a step or a row: one that was interrupted by the end of
+    the process is started again without paying or running anything twice.
     """
 
     def __init__(self, context: RunContext, *, shares_cores: bool = False) -> None:
-        """Begin nothing yet.
-
-        With `shares_cores` kernels, once begun, share their cores with whoever wants them, so that no coder waits.
-        """
+        """Start nothing yet; with `shares_cores` running kernels share their cores, so that no coder waits."""
         self._context = context
         self._shares_cores = shares_cores
-        self._begun: dict[tuple[Part, int], asyncio.Task[None]] = {}
+        self._tasks: dict[tuple[Part, int], asyncio.Task[None]] = {}
 
     def begin(self, part: Part, number: int) -> None:
-        """Begin a batch (from 1), unless it was begun; one that failed is begun again by `ready` alone."""
-        if number >= 1 and (part, number) not in self._begun:
-            self._begun[part, number] = asyncio.create_task(self._batch(part, number))
+        """Start a batch (from 1), unless it was started; one that failed is started again by `ready` alone."""
+        if number >= 1 and (part, number) not in self._tasks:
+            self._tasks[part, number] = asyncio.create_task(self._batch(part, number))
 
     def begin_after_reading(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do something once the first batch of posts was read, once a start of the bot; its failure is told, and ends nothing."""
-        if ("plan", 1) not in self._begun:
-            self._begun["plan", 1] = asyncio.create_task(self._after_reading(work))
+        """Do work after the first batch of posts, once per start of the bot; its failure is reported, and ends nothing."""
 
-    async def _after_reading(self, work: Callable[[], Awaitable[None]]) -> None:
-        try:
-            await self.ready("posts", 1)
-            await work()
-        except BotError as error:
-            self._context.say(f"no draft was planned for the first lab: {error}")
+        async def run() -> None:
+            try:
+                await self.ready("posts", 1)
+                await work()
+            except BotError as error:
+                self._context.say(f"no draft was planned for the first lab: {error}")
+
+        if ("plan", 1) not in self._tasks:
+            self._tasks["plan", 1] = asyncio.create_task(run())
 
     async def ready(self, part: Part, number: int) -> None:
-        """Wait until all batches up to this one are done, and begin those that were not; raises as `Asker.ask`."""
+        """Wait until all batches up to this one are done, and start those that were not; raises as `Asker.ask`."""
         for batch_number in range(1, number + 1):
             self.begin(part, batch_number)
-            task = self._begun[part, batch_number]
+            task = self._tasks[part, batch_number]
             await asyncio.wait({task})
             failed = task.cancelled() or task.exception() is not None
-            # Another who waited may have begun it again already.
-            if failed and self._begun.get((part, batch_number)) is task:
-                del self._begun[part, batch_number]
+            # Another waiter may have started it again already.
+            if failed and self._tasks.get((part, batch_number)) is task:
+                del self._tasks[part, batch_number]
             task.result()
 
     async def close(self) -> None:
-        """Cancel what goes on."""
-        for task in self._begun.values():
+        """Cancel all batches."""
+        for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*self._begun.values(), return_exceptions=True)
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _batch(self, part: Part, number: int) -> None:
         if number > 1:

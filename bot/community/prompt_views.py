@@ -14,7 +14,7 @@ _MAIN_PARTS = 4
 
 
 class JsonAnswer(BaseModel):
-    """Base of the JSON answers: what is not asked for is ignored."""
+    """Base of the JSON answers: other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -35,13 +35,13 @@ class IdeaText:
     error: float | None = None
     """Standard error of the mean of the gains."""
     basis: str = "not judged"
-    """What the support rests on, in words."""
+    """Basis of the support, in words."""
     has_no_gain: bool = False
     """Whether it was measured, and gained nothing beyond noise."""
     feasibility: float = 5.0
-    """0 to 10, as its sources were judged; 5 if nobody has."""
+    """0 to 10, as its sources were judged; 5 if none was."""
     path: str = ""
-    """The solution path that it was thought up for."""
+    """The solution path that it belongs to."""
     proposed: tuple[int, ...] = ()
     """The drafts that are being planned, from 1, for which it is selected."""
 
@@ -52,7 +52,7 @@ class ComponentNote(JsonAnswer):
     name: str
     analysis: str
     idea: int | None = None
-    """Number of the one idea that it carries out and its gain measures, if any."""
+    """Number of the one idea that it carries out, and that its gain measures, if any."""
     ideas: tuple[int, ...] = ()
     """All ideas that it adds to what it is compared with, as its files and note show."""
     gain: float | None = None
@@ -82,7 +82,7 @@ class ReportText(ReportAnswer):
     node: int | None = None
     """The draft's best."""
     baseline: bool = False
-    """Whether it is the safe baseline's, which has no draft."""
+    """Whether it is the baseline's, which has no draft."""
 
     def main_parts(self) -> list[ComponentNote]:
         """Return the components that a short text names: those measured, the clearest differences first, then others."""

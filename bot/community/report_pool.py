@@ -28,24 +28,22 @@ def report_texts(context: RunContext) -> list[ReportText]:
     failed = [r for r in rows if r.score is None]
     limit = context.settings_of(ReadingSettings).shown_reports
     kept_failures = failed[-max(limit // 5, limit - len(scored_reports)) :] if failed else []
-    return [_report_text(r) for r in (*scored_reports[: limit - len(kept_failures)], *kept_failures)]
-
-
-def _report_text(row: Report) -> ReportText:
-    number = int(row.id)
-    return ReportText(
-        item=Item(f"report/{number}", row.known_at),
-        number=number,
-        title=row.title,
-        score=row.score,
-        node=row.best_node,
-        baseline=row.draft_id is None,
-        **row.model_dump(include=set(ReportAnswer.model_fields)),
-    )
+    return [
+        ReportText(
+            item=Item(f"report/{row.id}", row.known_at),
+            number=int(row.id),
+            title=row.title,
+            score=row.score,
+            node=row.best_node,
+            baseline=row.draft_id is None,
+            **row.model_dump(include=set(ReportAnswer.model_fields)),
+        )
+        for row in (*scored_reports[: limit - len(kept_failures)], *kept_failures)
+    ]
 
 
 def code_source(context: RunContext, node: int) -> Item | None:
-    """Return what brought a node's script: a public kernel, the report on its draft, or the draft while that has none."""
+    """Return the source of a node's script: a public kernel, the report on its draft, or the draft while it has none."""
     as_of = context.clock.as_of()
     kernels = reproductions(context.store, context.run_id, as_of)
     if (kernel := next((r for r in kernels if r.node == node), None)) is not None:
@@ -60,7 +58,7 @@ def code_source(context: RunContext, node: int) -> Item | None:
 
 
 def lineage(context: RunContext, draft: Draft) -> list[str]:
-    """Return the items that a draft was made of: its ideas, the node whose script it extends, and what brought that."""
+    """Return the items that a draft was made of: its ideas, the node whose script it extends, and the source of that."""
     items = [f"idea/{number}" for number in draft.idea_ids]
     if draft.codebase_node is not None:
         source = code_source(context, draft.codebase_node)
@@ -70,21 +68,20 @@ def lineage(context: RunContext, draft: Draft) -> list[str]:
 
 def numbers(attempts: Sequence[NodeFeedback]) -> str:
     """Return each script's score and gain with their standard errors, and its seconds, or why it has none."""
-    return "; ".join(_number(attempt) for attempt in attempts)
-
-
-def _number(attempt: NodeFeedback) -> str:
-    if attempt.score is None:
-        return f"node {attempt.node}: no score ({line(attempt.error or 'unknown why')})"
-    score, gain = attempt.score, attempt.score.gain
-    figures = with_error(f"{score.value:.6g}", score.std_error)
-    if gain is not None:
-        figures += f", gain {with_error(f'{gain.value:+.3g}', gain.std_error)}"
-    return f"node {attempt.node} ({attempt.action}): {figures}, {attempt.seconds:.0f} s"
+    lines = []
+    for attempt in attempts:
+        if (score := attempt.score) is None:
+            lines.append(f"node {attempt.node}: no score ({line(attempt.error or 'unknown why')})")
+            continue
+        figures, gain = with_error(f"{score.value:.6g}", score.std_error), score.gain
+        if gain is not None:
+            figures += f", gain {with_error(f'{gain.value:+.3g}', gain.std_error)}"
+        lines.append(f"node {attempt.node} ({attempt.action}): {figures}, {attempt.seconds:.0f} s")
+    return "; ".join(lines)
 
 
 def best_attempt(context: RunContext, attempts: Sequence[NodeFeedback]) -> NodeFeedback | None:
-    """Return the attempt with the best score, the earliest of equals; None where none has one."""
+    """Return the attempt with the best score, the earliest of equals; None if none has a score."""
     candidates = [(context.card.oriented(a.score.value), -a.node, a) for a in attempts if a.score is not None]
     return max(candidates, key=lambda triple: triple[:2])[2] if candidates else None
 
@@ -101,24 +98,21 @@ def keep_report(
 ) -> None:
     """Store a report: number 1 is the baseline's, which has no draft, and n + 1 that of draft n.
 
-    Numbers do not depend on the order in which reports end, nor on a restart between them.
+    So numbers do not depend on the order in which reports end, nor on a restart between them.
     """
     best = best_attempt(context, attempts)
-    number = 1 if draft_id is None else int(draft_id) + 1
     with context.store.write() as tx:
-        add_report(
-            tx,
-            Report(
-                run_id=context.run_id,
-                id=str(number),
-                created_at=tx.now(),
-                draft_id=draft_id,
-                title=title,
-                known_at=known_at,
-                best_node=best.node if best else None,
-                score=best.score.value if best and best.score else None,
-                lineage=list(made_of),
-                artifacts=list(artifacts),
-                **answer.model_dump(),
-            ),
+        report = Report(
+            run_id=context.run_id,
+            id=str(1 if draft_id is None else int(draft_id) + 1),
+            created_at=tx.now(),
+            draft_id=draft_id,
+            title=title,
+            known_at=known_at,
+            best_node=best.node if best else None,
+            score=best.score.value if best and best.score else None,
+            lineage=list(made_of),
+            artifacts=list(artifacts),
+            **answer.model_dump(),
         )
+        add_report(tx, report)

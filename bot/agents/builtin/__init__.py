@@ -1,7 +1,7 @@
-"""The built-in model: rules that answer typed prompts in text, without a key.
+"""The rule-based model: rules that answer typed prompts in text, without a key.
 
-A rule for a prompt of its own is an entry point of the group `bot.rules`, by the prompt's name: a function that gets the prompt
-and a seed, and returns the answer's text.
+A rule for another prompt is an entry point of the group `bot.rules`, by the prompt's name: a function that gets the prompt and
+a seed, and returns the answer's text.
 """
 
 from pkgutil import resolve_name
@@ -15,7 +15,7 @@ from bot.community.drafts.reporting import WriteReport
 from bot.community.ideas.prompts import ProposeIdeas
 from bot.community.reading.prompts import ReadPosts
 from bot.community.reproduction.repair import RepairKernel
-from bot.engine.services import BuiltIn
+from bot.engine.services import RuleBasedParts
 from bot.extensions import declared
 from bot.knowledge.prompts import LabelTask
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
@@ -28,7 +28,7 @@ NAME = "builtin"
 
 
 class BuiltinModel:
-    """A baseline and a fallback; equal prompts and seeds give equal answers, however long things take."""
+    """A baseline and a fallback; equal prompts and seeds give equal answers."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -67,4 +67,4 @@ class BuiltinModel:
         raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")
 
 
-BUILT_IN = BuiltIn(BuiltinModel, baseline_script, simple_scripts)
+BUILT_IN = RuleBasedParts(BuiltinModel, baseline_script, simple_scripts)

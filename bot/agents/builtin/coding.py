@@ -1,4 +1,4 @@
-"""The coder's rules: the CONFIG for a draft, variations of one that works, the repair of failed scripts and old kernels."""
+"""The coder's rules: the CONFIG for a draft, variations of a working one, the repair of failed scripts and old kernels."""
 
 import hashlib
 import random
@@ -59,7 +59,7 @@ Change = tuple[str, RecipeConfig]
 
 
 def baseline_script(task: TaskText, preview: str) -> Script:
-    """Return the safe first node for a table, text, image or time-indexed task; `preview` changes nothing."""
+    """Return the baseline for a table, text, image or time-indexed task; `preview` is not used."""
     config = plain_config(task)
     plan = f"A safe baseline: one {config.use[0]}, cross-validated."
     features = features_script(config)
@@ -67,7 +67,7 @@ def baseline_script(task: TaskText, preview: str) -> Script:
 
 
 def simple_scripts(task: TaskText, *, by_time: bool) -> tuple[Script, ...]:
-    """Return the simple models that a result on own data is compared with; the last season is for later rows."""
+    """Return the simple models that a result on own data is compared with; the last season only for later rows."""
     plans = ("HistGradientBoosting with defaults", CONSTANT, *(["the last value or season"] if by_time else []))
     configs = [
         (plan, plain_config(task).model_copy(update={"use": (switch,)}))
@@ -80,9 +80,10 @@ def reply(prompt: WriteScript, seed: int) -> str:
     """Answer `write_script` with the first change whose CONFIG and plan are new."""
     earlier_configs = [config_in(a.code) for a in prompt.attempts]
     changes = {"draft": _drafts, "debug": _repairs, "improve": _improvements}[prompt.action]
-    new = (
-        c for c in changes(prompt, _rng(prompt, seed)) if c[1] not in earlier_configs and c[0] not in _memory(prompt)
-    )
+    # The same in equal runs, whatever times their outputs contain.
+    words = "\0".join([prompt.title, prompt.action, prompt.draft, *(a.code for a in prompt.attempts)])
+    rng = random.Random(f"{seed}:{hashlib.sha256(words.encode()).hexdigest()}")  # noqa: S311 - for variety alone
+    new = (c for c in changes(prompt, rng) if c[1] not in earlier_configs and c[0] not in _memory(prompt))
     plan, config = next(new)
     infer = infer_script(config)
     second = "" if infer is None else f"\n```python\n{INFER_MARK}\n{infer}```\n"
@@ -93,26 +94,20 @@ def _memory(prompt: WriteScript) -> str:
     return prompt.memory if isinstance(prompt, WriteTreeScript) else ""
 
 
-def _rng(prompt: WriteScript, seed: int) -> random.Random:
-    """Return a random generator that is the same in equal runs, whatever times their outputs hold."""
-    words = "\0".join([prompt.title, prompt.action, prompt.draft, *(a.code for a in prompt.attempts)])
-    return random.Random(f"{seed}:{hashlib.sha256(words.encode()).hexdigest()}")  # noqa: S311 - for variety alone
-
-
 def _drafts(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
-    """Yield what the draft names, on top of its codebase; where it names nothing, what earlier solutions lack."""
+    """Yield the techniques that the draft names, on top of its codebase; without any, those that earlier solutions lack."""
     plain, base = plain_config(prompt.task), config_in(prompt.codebase or "")
     titles = [t for t in named_in(prompt.draft) if suits(t, kinds_in(prompt.preview), plain.metric)]
     if not titles:
-        by_luck = _by_luck(prompt, rng)
-        new = [t for t in by_luck if t.title not in named_in(_memory(prompt))] or by_luck
+        techniques = _shuffled(prompt, rng)
+        new = [t for t in techniques if t.title not in named_in(_memory(prompt))] or techniques
         titles = [t.title for t in (*[t for t in new if t.family][:2], *[t for t in new if not t.family][:1])]
     config = (base or plain).using((*(base or plain).use, *titles))
     yield from _seeds(f"One script that compares and cross-validates: {', '.join(config.use)}.", config, rng)
 
 
 def _repairs(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
-    """Yield cheaper CONFIGs after time or memory ran out; the safest one after anything else."""
+    """Yield cheaper CONFIGs after time or memory ran out; else the safest one."""
     last, plain = prompt.attempts[-1], plain_config(prompt.task)
     config, error = config_in(last.code) or plain, f"{last.error or ''}\n{last.output}".lower()
     if any(word in error for word in ("timed out", "time limit", "timeout", "memory", "killed")):
@@ -126,13 +121,13 @@ def _repairs(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
 
 
 def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
-    """Build on the best script: drop models that no blend chose, add what the draft names, then what else suits."""
+    """Build on the best script: drop models that no blend chose, add what the draft names, then other suitable techniques."""
     top, draft_titles = best_attempt(prompt.attempts, prompt.task), named_in(prompt.draft)
     config = config_in(top.code if top else "") or plain_config(prompt.task)
     names = chosen_models(top.output if top else "")
     idle = [f for f in config.families if names and not any(name.startswith(f) for name in names)]
     useful = [u for u in config.use if u not in idle]
-    missing = [t for t in _by_luck(prompt, rng) if t.title not in config.use]
+    missing = [t for t in _shuffled(prompt, rng) if t.title not in config.use]
     missing.sort(key=lambda t: (t.title not in draft_titles, not t.common))
     free = [t.title for t in missing if t.title in _FREE]
     costly = [t.title for t in missing if t.title not in _FREE]
@@ -142,7 +137,7 @@ def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     yield from _seeds("Nothing left to add: other folds.", config.using((*useful, *free)), rng)
 
 
-def _by_luck(prompt: WriteScript, rng: random.Random) -> list[Technique]:
+def _shuffled(prompt: WriteScript, rng: random.Random) -> list[Technique]:
     """Return the techniques that suit the previewed data, in random order."""
     techniques = suitable(kinds_in(prompt.preview), prompt.task.metric)
     return rng.sample(techniques, len(techniques))
@@ -156,7 +151,7 @@ def _seeds(plan: str, config: RecipeConfig, rng: random.Random) -> Iterator[Chan
 
 
 def repair_kernel(prompt: RepairKernel) -> str:
-    """Answer `repair_kernel`; raises ModelRefused where no name in the script is known to be replaced."""
+    """Answer `repair_kernel`; raises ModelRefused if no name in the script has a known replacement."""
     script = prompt.script
     for old, new in _RENAMED:
         script = old.sub(new, script)

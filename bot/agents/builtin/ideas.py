@@ -13,11 +13,11 @@ from bot.execution.task import TaskText
 
 _IDEAS_A_DRAFT = 4
 _BELIEVED = 3.5
-"""Least effectiveness of an analysis whose suggestions become ideas."""
+"""Minimum effectiveness of an analysis whose suggestions become ideas."""
 
 
 def propose(prompt: ProposeIdeas) -> str:
-    """Answer `propose_ideas`: an idea for each technique that the pool lacks, the best supported first."""
+    """Answer `propose_ideas`: an idea for each technique that the pool lacks, best supported first."""
     hints = [(a.effectiveness, s, a.item.id) for a in prompt.analyses for s in a.suggestions]
     hints += [(5.0, step, r.item.id) for r in prompt.reports for step in r.next_steps.split("\n")]
     pool: dict[str, list[IdeaText]] = {}
@@ -35,21 +35,26 @@ def propose(prompt: ProposeIdeas) -> str:
             elif reason := _why_not(prompt, title, support, pool, useless_titles):
                 rejections.setdefault(title, reason)
             else:
-                # Without the post's words: two techniques of one sentence would pass for one.
+                # Without the post's words: two techniques of one sentence would count as one.
                 texts.setdefault(title, method_text(title))
                 sources.setdefault(title, []).append(source)
     new = [
         {"text": text, "sources": list(dict.fromkeys(sources[title]))[:4], "path": _path(title)}
         for title, text in texts.items()
     ]
-    duplicates = [[i.number for i in same_title] for title, same_title in pool.items() if title and len(same_title) > 1]
+    duplicates = [same_title for title, same_title in pool.items() if title and len(same_title) > 1]
+    # Each family of models, and all that goes with any of them.
+    paths: dict[str, list[str]] = {}
+    for technique in suitable(_kinds(prompt.task), prompt.task.metric):
+        paths.setdefault(_path(technique.title), []).append(technique.title)
     answer = {
-        "paths": [{"name": name, "ideas": ideas} for name, ideas in _paths(prompt.task).items()],
+        "paths": [{"name": name, "ideas": ideas} for name, ideas in paths.items()],
         "dropped": [{"idea": title, "why": reason} for title, reason in rejections.items() if title not in texts],
         "add": new[:MOST_ADDED],
         "credit": [{"idea": n, "sources": list(dict.fromkeys(items))[:4]} for n, items in credit.items()],
         "merge": [
-            {"ideas": numbers, "text": _text(prompt, numbers[0]), "why": "one technique"} for numbers in duplicates
+            {"ideas": [idea.number for idea in same], "text": same[0].text, "why": "one technique"}
+            for same in duplicates
         ],
         "retire": [{"idea": i.number, "why": "measured without a gain"} for i in prompt.ideas if i.has_no_gain],
     }
@@ -74,26 +79,23 @@ def _path(title: str) -> str:
     return title if technique is not None and technique.family else "views and outputs"
 
 
-def _paths(task: TaskText) -> dict[str, list[str]]:
-    """Return the ways to solve a task: each family of models, and all that goes with any of them."""
-    paths: dict[str, list[str]] = {}
-    for technique in suitable(_kinds(task), task.metric):
-        paths.setdefault(_path(technique.title), []).append(technique.title)
-    return paths
-
-
-def _text(prompt: ProposeIdeas, number: int) -> str:
-    return next(idea.text for idea in prompt.ideas if idea.number == number)
-
-
 def plan(prompt: PlanDrafts) -> str:
-    """Answer `plan_drafts`: of a round's drafts the first extends the best report, the others start anew from other ideas."""
+    """Answer `plan_drafts`: the first draft of a round extends the best report, the others start fresh from other ideas."""
     top = best(((report, report.score) for report in prompt.reports), prompt.task) or next(iter(prompt.reports), None)
-    extended = not prompt.parents and any(draft.codebase is not None for draft in prompt.others)
+    extended = not prompt.parents and any(draft.codebase is not None for draft in prompt.open_drafts)
     starts_fresh = bool(prompt.start) and not prompt.parents
-    open_draft_ideas = {number for draft in prompt.others for number in draft.ideas}
-    drafts, remaining_ideas = [], [i for i in _ideas_by_support(prompt) if i.number not in open_draft_ideas]
-    for turn in range(prompt.room.most):
+    open_draft_ideas = {number for draft in prompt.open_drafts for number in draft.ideas}
+    remaining_ideas = [
+        idea
+        for idea in prompt.ideas
+        if not idea.has_no_gain
+        and idea.number not in open_draft_ideas
+        and all(suits(title, _kinds(prompt.task), prompt.task.metric) for title in named_in(idea.text)[:1])
+    ]
+    # By support, less for those used often.
+    remaining_ideas.sort(key=lambda idea: (0.3 * idea.times_used - idea.support, idea.number))
+    drafts = []
+    for turn in range(prompt.room.max_drafts):
         base = top if turn == 0 and not extended and not starts_fresh else None
         base_titles = {*named_in(base.method)} if base else set()
         fresh_first = remaining_ideas if base else sorted(remaining_ideas, key=lambda i: i.times_used > 0)
@@ -107,9 +109,9 @@ def plan(prompt: PlanDrafts) -> str:
 def _draft(
     prompt: PlanDrafts, draft_ideas: Sequence[IdeaText], base: ReportText | None, turn: int
 ) -> dict[str, object]:
-    """Return a draft, whose text quotes its ideas, or names two kinds of models where there are none."""
+    """Return a draft, whose text quotes its ideas, or names two kinds of models if there are none."""
     families = [t.title for t in suitable(_kinds(prompt.task), prompt.task.metric) if t.family]
-    turn += len(prompt.others)
+    turn += len(prompt.open_drafts)
     pair = [families[(2 * len(prompt.reports) + 2 * turn + i) % len(families)] for i in range(2)]
     if not draft_ideas:
         hints = [t for t in named_in(prompt.knowledge) if suits(t, _kinds(prompt.task), prompt.task.metric)]
@@ -127,17 +129,6 @@ def _draft(
     }
 
 
-def _ideas_by_support(prompt: PlanDrafts) -> list[IdeaText]:
-    """Return the ideas that suit the task and were not measured in vain, by support, less so those used often."""
-
-    def value(idea: IdeaText) -> float:
-        return idea.support - 0.3 * idea.times_used
-
-    techniques = [(i, named_in(i.text)[:1]) for i in prompt.ideas if not i.has_no_gain]
-    usable = [i for i, t in techniques if all(suits(title, _kinds(prompt.task), prompt.task.metric) for title in t)]
-    return sorted(usable, key=lambda i: (-value(i), i.number))
-
-
 def _kinds(task: TaskText) -> frozenset[str]:
-    """Return the kinds of data that a description may mean; a table always is one."""
+    """Return the kinds of data that a description may mean, a table always among them."""
     return kinds_in(task.description) | {"table"}

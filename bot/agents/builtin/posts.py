@@ -13,7 +13,7 @@ from bot.knowledge.prompts import LabelTask
 from state.community import Post
 
 DEFAULT_LABEL = "tabular/classification"
-"""Where no word shows what kind of task it is."""
+"""For a task whose kind no word shows."""
 _DOUBTFUL = re.compile(
     r"\b(no gain|worse|useless|waste|harm\w*|(does|did)(n'?t| not) help|don'?t|do not|never|nothing|noise)\b|\?\s*$",
     re.IGNORECASE,
@@ -43,7 +43,7 @@ def read(prompt: ReadPosts) -> str:
 
 
 def _findings(document: Document) -> dict[str, object]:
-    """Return what a document suggests, without its posts that give orders; empty if that is nothing."""
+    """Return what a document suggests, without its posts that give orders; empty if nothing."""
     sound = [post for post in document.posts if not is_hostile(post)]
     sentences = {title: (post, sentence) for post in reversed(sound) for title, sentence in suggestions(post).items()}
     failed = list(dict.fromkeys(sentence for post in sound for sentence in failures(post)))[:_MOST_FAILS]
@@ -69,7 +69,7 @@ def is_hostile(post: Post) -> bool:
 
 
 def suggestions(post: Post) -> dict[str, str]:
-    """Return the techniques that a post suggests, each with its sentence that has the most figures."""
+    """Return the techniques that a post suggests, each with its sentence with the most figures."""
     best: dict[str, str] = {}
     for sentence in _sentences(f"{post.title}.\n{post.text}"):
         if not _DOUBTFUL.search(sentence) and not re.match(r"(from|import) \w", sentence):
@@ -79,7 +79,7 @@ def suggestions(post: Post) -> dict[str, str]:
 
 
 def failures(post: Post) -> list[str]:
-    """Return the sentences that name a technique with a figure, and say that it brought nothing."""
+    """Return the sentences that name a technique with a figure, and say that it gained nothing."""
     return [
         sentence
         for sentence in _sentences(post.text)
@@ -88,14 +88,14 @@ def failures(post: Post) -> list[str]:
 
 
 def _sentences(text: str) -> list[str]:
-    """Return the sentences and lines of useful length, cut to a bound."""
+    """Return the sentences and lines of useful length, truncated."""
     pieces = re.split(r"\n+|(?<=[.!?])\s+(?=[A-Z*`])", text)
     cleaned = (re.sub(r"\s+", " ", piece).strip(" *#|-\"'") for piece in pieces)
     return [piece[:_QUOTE] for piece in cleaned if len(piece) >= 12]
 
 
 def _effectiveness(post: Post) -> float:
-    """Return how credible a post is: figures, votes, tier and a public score add to it, an unsound claim takes from it."""
+    """Return the credibility of a post: figures, votes, tier and a public score add to it, an unsound claim subtracts."""
     score = 4 + min(2.5, 0.4 * len(_FIGURE.findall(post.text))) + _TIERS.get((post.tier or "").upper(), 0.0)
     if post.votes is not None:
         score += min(2.0, 0.5 * math.log2(1 + max(0, post.votes)) - 1)

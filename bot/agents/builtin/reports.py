@@ -20,7 +20,7 @@ ScoredT = TypeVar("ScoredT")
 
 
 def best(candidates: Iterable[tuple[ScoredT, float | None]], task: TaskText) -> ScoredT | None:
-    """Return the first of what has the best score; None without any score."""
+    """Return the first candidate with the best score; None without any score."""
     sign = 1.0 if task.direction == "minimize" else -1.0
     pairs = ((candidate, sign * score) for candidate, score in candidates if score is not None)
     return min(pairs, key=lambda pair: pair[1], default=(None, 0.0))[0]
@@ -51,17 +51,17 @@ def report(prompt: WriteReport) -> str:
     """Answer `write_report` with figures from the attempts."""
     top = best_attempt(prompt.attempts, prompt.task)
     output, config = top.output if top else "", config_in(top.code if top else "")
+    chosen = chosen_models(output)
     titles = config.use if config else ()
     method = " ".join(map(method_text, titles)) or (top.plan if top else "no script of this draft got a score.")
-    unused = [t.how for t in suitable(kinds_in(prompt.task.description), prompt.task.metric) if t.title not in titles]
+    unused = [
+        t.method for t in suitable(kinds_in(prompt.task.description), prompt.task.metric) if t.title not in titles
+    ]
     failed = [f"node {a.node} had no score ({a.error or 'unknown'})" for a in prompt.attempts if a.score is None]
     answer = {
         "method": f"{prompt.title}: {method}",
         "components": [
-            {
-                "name": m[1],
-                "analysis": f"{m[2]} by cross-validation, {'' if m[1] in chosen_models(output) else 'not '}chosen",
-            }
+            {"name": m[1], "analysis": f"{m[2]} by cross-validation, {'' if m[1] in chosen else 'not '}chosen"}
             for m in list(_ROW.finditer(output))[:20]
         ],
         "limitations": "; ".join(failed) or "One hold-out part and one set of folds.",

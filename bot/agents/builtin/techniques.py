@@ -27,7 +27,7 @@ class Technique(ClosedModel):
     """One technique, as techniques.toml explains."""
 
     title: str
-    how: str
+    method: str
     words: str
     kinds: frozenset[Literal["table", "text", "image"]] = frozenset(("table", "text", "image"))
     target: Literal["classes", "numbers"] | None = None
@@ -46,17 +46,17 @@ def vocabulary() -> dict[str, Technique]:
 def named_in(text: str) -> tuple[str, ...]:
     """Return the titles of the techniques that a text names, in the vocabulary's order, then `without COLUMN`.
 
-    Quotations of posts do not count: they may name much besides what they are quoted for.
+    Quotations of posts do not count: they may name other techniques too.
     """
-    text_of_idea = re.sub(r' The post: "[^\n]*', "", text)
-    titles = [t.title for t in vocabulary().values() if re.search(t.words, text_of_idea, re.IGNORECASE)]
-    return (*titles, *dict.fromkeys(f"without {m[1] or m[2].lower()}" for m in _EXCLUSION.finditer(text_of_idea)))
+    text = re.sub(r' The post: "[^\n]*', "", text)
+    titles = [t.title for t in vocabulary().values() if re.search(t.words, text, re.IGNORECASE)]
+    return (*titles, *dict.fromkeys(f"without {m[1] or m[2].lower()}" for m in _EXCLUSION.finditer(text)))
 
 
 def method_text(title: str) -> str:
     """Return a technique as a sentence, from which `named_in` reads it back."""
     technique = vocabulary().get(title)
-    return technique.how if technique else f"Leave out the column `{title.removeprefix('without ')}`."
+    return technique.method if technique else f"Leave out the column `{title.removeprefix('without ')}`."
 
 
 def predicts_classes(metric: str) -> bool:
@@ -66,7 +66,7 @@ def predicts_classes(metric: str) -> bool:
 
 
 def predicts(metric: str) -> str:
-    """Return what the metric of this name wants: `number`, `chance`, `label` or `text`; empty if unknown."""
+    """Return the predictions that the metric of this name takes: `number`, `chance`, `label` or `text`; empty if unknown."""
     if facts := METRICS.get(metric):
         return "chance" if facts.input_kind == "number" and facts.of_classes else facts.input_kind
     if any(word in metric for word in _LABEL_WORDS):
@@ -75,7 +75,7 @@ def predicts(metric: str) -> str:
 
 
 def kinds_in(text: str) -> frozenset[str]:
-    """Return the kinds of data that a preview or a description names; a table where it names none."""
+    """Return the kinds of data that a preview or a description names; a table if it names none."""
     return frozenset(k for k, words in _KINDS.items() if re.search(words, text, re.IGNORECASE)) or frozenset(("table",))
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from bot.agents.comind.labs import LabsBriefing
+from bot.agents.comind.labs import LabsBriefing, keep_baseline
 from bot.agents.comind.lineage import LabsPolicy
 from bot.agents.comind.policy import RoundsPolicy, ScriptTimes
 from bot.agents.comind.settings import RoundsSettings
@@ -16,23 +16,16 @@ from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.community.drafts.planning import draft_row, draft_text, plan_drafts, provenance
 from bot.community.drafts.reporting import report_on
 from bot.community.intake import Intake
-from bot.community.prompt_views import ReportAnswer
-from bot.community.report_pool import keep_report, reports_of
 from bot.engine.attempts import attempt, code, infer_code
 from bot.engine.budget import SHORTEST_EXECUTION, SHORTEST_SHARE
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, ActionKind, Playbook, Policy, Remaining, Strategy
-from bot.engine.tree import BASELINE, Tree
+from bot.engine.tree import Tree
 from bot.knowledge.retrieval import RetrievedEntries
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import reproductions
 from state.tables import Draft
-
-_PLAIN = (
-    "A long, generic script for any kind of table, written without knowledge of this task: a score to beat "
-    "rather than code to build on."
-)
 
 
 class CoMindBriefing:
@@ -55,7 +48,7 @@ class CoMindBriefing:
             async with self._lock:
                 await self._open_round(action, action.draft_id, node, tree)
             if self._kernels:
-                # Beside the drafts, and ready for the next round.
+                # They run beside the drafts, and are ready for the next round.
                 self._intake.begin("kernels", self._round_of(action.draft_id))
         draft = draft_row(self._context, action.draft_id)
         if draft is None:
@@ -67,7 +60,7 @@ class CoMindBriefing:
             brief=self._brief(draft),
             attempts=tuple(attempt(self._context, n) for n in node_ids),
             known_items=provenance(self._context, draft),
-            draft_left=self._policy.left(nodes, self._remaining(tree), action.draft_id),
+            draft_left=self._policy.draft_left(nodes, self._remaining(tree), action.draft_id),
             compared_node=None if action.parents else draft.codebase_node,
         )
 
@@ -75,7 +68,7 @@ class CoMindBriefing:
         return self._context.remaining(len(tree.nodes), best_seconds(self._context, tree))
 
     async def meanwhile(self, tree: Tree) -> None:
-        """Write reports on closed drafts already now, so that the next round need not wait for them."""
+        """Write reports on closed drafts now, so that the next round need not wait for them."""
         remaining = self._remaining(tree)
         for draft_id, nodes in tree.by_draft().items():
             if all(n.state != "running" for n in nodes) and self._policy.is_closed(nodes, remaining):
@@ -85,15 +78,15 @@ class CoMindBriefing:
         return (draft_id - 1) // self._context.settings_of(RoundsSettings).drafts_per_round + 1
 
     def start(self, action: Action, tree: Tree) -> str:
-        """Return what is fixed of a draft, in a sentence or two; nothing is of CoMind's."""
+        """Return what is fixed of a draft, in a sentence or two; nothing in CoMind."""
         return ""
 
     async def plan_knowledge(self, parents: Sequence[int], node: int) -> RetrievedEntries:
-        """Return entries of the knowledge base for the plan of the draft that a node opens; CoMind's is shown none."""
+        """Return entries of the knowledge base for the plan of the draft that a node opens; none in CoMind."""
         return RetrievedEntries()
 
     def to_report(self, draft_id: int) -> range:
-        """Return the drafts that are reported on before one is planned: those of earlier rounds."""
+        """Return the drafts whose reports are written before one is planned: those of earlier rounds."""
         return range(1, (self._round_of(draft_id) - 1) * self._context.settings_of(RoundsSettings).drafts_per_round + 1)
 
     async def _open_round(self, action: Action, draft_id: int, node: int, tree: Tree) -> None:
@@ -102,7 +95,7 @@ class CoMindBriefing:
         if draft_row(context, draft_id) is not None:
             return
         self._script_seconds(tree, "reporter", "proposer", "coordinator")
-        self._keep_baseline(tree)
+        keep_baseline(context, tree)
         await self._intake.ready("posts", number)
         await self._intake.ready("kernels", number - 1 if self._kernels else 0)
         await self._write_reports(self.to_report(draft_id), tree)
@@ -113,7 +106,7 @@ class CoMindBriefing:
             max(SHORTEST_EXECUTION, SHORTEST_SHARE * best),
             context.slots,
         )
-        # What is planned from one script is one draft.
+        # From one script one draft is planned.
         openings = 1 if action.parents else min(number * size + 1 - draft_id, context.slots)
         remaining = self._remaining(tree)
         context.say(f"planning round {number}")
@@ -140,7 +133,7 @@ class CoMindBriefing:
     def _script_seconds(self, tree: Tree, *roles: str) -> float:
         """Return the time limit of a script that starts once these roles and the coder have answered, as slowly as before.
 
-        Raises BudgetExceeded: none could be run any more, so that there is nothing to ask them for.
+        Raises BudgetExceeded: there is no time for one any more.
         """
         context = self._context
         later = context.answer_seconds + sum(context.asker.longest_answer(role, 0.0) for role in roles)
@@ -157,14 +150,6 @@ class CoMindBriefing:
                     group.create_task(self._report(draft_id, tree))
         except ExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-
-    def _keep_baseline(self, tree: Tree) -> None:
-        """Store the baseline as the first report, so that a draft may extend it."""
-        context = self._context
-        if not tree.spare_baseline and not reports_of(context) and tree[BASELINE].valid:
-            first, score = attempt(context, BASELINE), tree[BASELINE].score
-            answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {score:.6g}", limitations=_PLAIN)
-            keep_report(context, None, "Baseline", answer, [first], context.card.enabled_at)
 
     async def _report(self, draft_id: int, tree: Tree) -> None:
         draft = draft_row(self._context, draft_id)
@@ -205,7 +190,7 @@ def comind(context: RunContext) -> Strategy:
 
 
 def comind_paper(context: RunContext) -> Strategy:
-    """Return CoMind as in its paper (arXiv 2506.20640, section 4): rounds of drafts by scripts, no coder sees another's."""
+    """Return CoMind as in its paper (arXiv 2506.20640, section 4): rounds of drafts by scripts that coders do not share."""
     policy, intake = RoundsPolicy(context.settings_of(RoundsSettings)), Intake(context)
     briefing = CoMindBriefing(context, policy, intake, kernels=False)
     playbook = ScriptPlaybook(context, briefing, shows_run=False)
@@ -214,7 +199,7 @@ def comind_paper(context: RunContext) -> Strategy:
 
 
 def open_intake(context: RunContext) -> Intake:
-    """Return what takes in posts and kernels beside the drafts."""
+    """Return the intake of posts and kernels beside the drafts."""
     return Intake(context, shares_cores=context.settings_of(ChosenCoder).labs)
 
 
@@ -228,7 +213,7 @@ def in_rounds(
     """Return the strategy of a name that works in labs or by scripts alone, each with its policy and briefing."""
     (labs_policy, labs), (policy, briefing) = in_labs, by_script
     scripts = ScriptPlaybook(context, briefing)
-    # Both, as a live run may go on with another model or sandbox than it had when it began what is unfinished.
+    # Both, as a live run may finish its work with another model or sandbox than it started with.
     playbooks: Mapping[ActionKind, Playbook] = {
         "lab": LabPlaybook(context, labs, context.settings_of(LabSettings)),
         **dict.fromkeys(("draft", "debug", "improve"), scripts),

@@ -1,11 +1,11 @@
-"""CoMind with labs: each draft is worked on in a lab of its own, and nobody waits for a round to end."""
+"""CoMind with labs: each draft has a lab of its own, without rounds."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bot.agents.comind.lineage import insights, lacks, resting, used_families
+from bot.agents.comind.lineage import ensemble_gaps, insights, resting, used_families
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.settings import DAY, SHORTEST, LabSettings
 from bot.community.drafts.planning import draft_row, draft_text, plan_drafts, provenance
@@ -44,8 +44,11 @@ _CONTINUATION_TEXT = "Continue from the best experiment: find what the ensemble 
 _NEW = "A new start"
 _NEW_TEXT = "Start from scratch, with features or a family of models that no experiment of this run has used."
 _BUILT, _EXPERIMENTS, _FILES = 5, 12, 40
-"""Of a lab, that its report names: the best experiments, the clearest comparisons, and what files it left."""
-_PLAIN = "A safe baseline, written without knowledge of this task: a score to beat."
+"""Best experiments, clearest comparisons and files of a lab that its report names."""
+_PLAIN = (
+    "A long, generic script for any kind of table, written without knowledge of this task: a score to beat "
+    "rather than code to build on."
+)
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,10 @@ class LabTerms:
     """Time and advice for a lab, where an agent sets them differently from CoMind."""
 
     seconds: float | None = None
-    """Its least time in seconds; None: by its plan and the settings."""
+    """Its minimum time in seconds; None: by its plan and the settings."""
     longest_seconds: float = math.inf
     advice: str = ""
-    """What the planner and the coder are told about it."""
+    """For the planner and the coder."""
 
 
 class LabsBriefing:
@@ -71,7 +74,7 @@ class LabsBriefing:
         if action.draft_id is None:
             raise ValueError("every lab of CoMind belongs to a draft")
         context = self._context
-        # A lab is offered no public kernel that cannot run here.
+        # Labs do not see public kernels that cannot run here.
         await record_refused(context)
         # Beside the lab, and ready for the next one's plan.
         self._intake.begin("kernels", action.draft_id)
@@ -81,8 +84,7 @@ class LabsBriefing:
         draft = draft_row(context, action.draft_id)
         if draft is None:
             raise BotError(f"draft {action.draft_id} was not planned")
-        chosen_ideas = set(draft.idea_ids)
-        # What was made without a model has no share, and was shown nothing.
+        # A draft without a model has no share, and was shown nothing.
         knowledge = RetrievedEntries() if draft.share is None else await self.plan_knowledge(action, node)
         texts = (draft_text(draft), terms.advice, _family_advice(action.parents, tree))
         planned = None if draft.share is None else draft.share * context.budget.seconds
@@ -95,7 +97,9 @@ class LabsBriefing:
             max_seconds=terms.longest_seconds,
             known_items=(*provenance(context, draft), *knowledge.items),
             replied=partial(self._replied, action, node),
-            ideas=lambda: [(_idea_line(idea, idea.number in chosen_ideas), idea.item) for idea in idea_texts(context)],
+            ideas=lambda: [
+                (_idea_line(idea, is_chosen=idea.number in draft.idea_ids), idea.item) for idea in idea_texts(context)
+            ],
         )
 
     def terms(self, action: Action, tree: Tree) -> LabTerms:
@@ -114,22 +118,18 @@ class LabsBriefing:
     async def _plan(self, action: Action, draft_id: int, node: int, tree: Tree, terms: LabTerms) -> None:
         context, parents = self._context, action.parents
         if draft_id == 1:
-            # Nothing is waited for.
             text = f"{_FIRST_TEXT} {_PUBLISHED_TEXT}" if self._has_posts else _FIRST_TEXT
             self._keep(draft_id, _FIRST, text, ())
             return
         best = best_seconds(context, tree)
         if context.budget.usable(best) < SHORTEST:
-            # No model is asked: the time that is left is better spent on experiments.
+            # Without a model: the remaining time is better spent on experiments.
             title, text = (_CONTINUATION, _CONTINUATION_TEXT) if parents else (_NEW, _NEW_TEXT)
             self._keep(draft_id, f"{title} ({draft_id})", text, parents)
             return
         await self._intake.ready("posts", draft_id - 1)
         await self._intake.ready("kernels", draft_id - 1)
-        if not reports_of(context) and tree[BASELINE].valid:
-            first, score = attempt(context, BASELINE), tree[BASELINE].score
-            answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {score:.6g}", limitations=_PLAIN)
-            keep_report(context, None, "Baseline", answer, [first], context.card.enabled_at)
+        keep_baseline(context, tree)
         seconds = context.budget.execution_seconds(best)
         if seconds is None:
             raise BudgetExceeded("no time left to plan and run another lab")
@@ -142,7 +142,7 @@ class LabsBriefing:
             start=" ".join(filter(None, (starting_point(parents), terms.advice, _family_advice(parents, tree)))),
             parents=parents,
             insights=insights(context, tree),
-            ensemble_gaps=lacks(context, tree),
+            ensemble_gaps=ensemble_gaps(context, tree),
             knowledge=await self.plan_knowledge(action, node),
         )
 
@@ -152,13 +152,13 @@ class LabsBriefing:
         return community is not None and bool(community.newest(1))
 
     def _replied(self, action: Action, node: int) -> None:
-        """Begin what waits for the coder's first reply: reading and, for the first lab, the plan of its draft."""
+        """Start the work after the coder's first reply: reading and, for the first lab, the plan of its draft."""
         self._intake.begin("posts", action.draft_id or 1)
         if action.draft_id == 1 and self._has_posts:
             self._intake.begin_after_reading(partial(self._plan_first, action, node))
 
     async def _plan_first(self, action: Action, node: int) -> None:
-        """Have a model plan the draft of the first lab, which works already: its coder learns of it as news."""
+        """Let a model plan the draft of the first lab, which is at work: its coder gets the plan as news."""
         context = self._context
         draft, row = draft_row(context, 1), lab(context.store, context.run_id, node)
         if draft is None or draft.title != _FIRST or row is None or row.ended_at is not None:
@@ -191,30 +191,24 @@ class LabsBriefing:
             add_draft(tx, draft)
 
     async def closed(self, action: Action, node: int, tree: Tree) -> None:
-        """Keep the report on a lab's draft, made by code of what its coder reported and of what was measured."""
+        """Store the report on a lab's draft, compiled from what its coder reported and from measurements."""
         context = self._context
         draft = draft_row(context, action.draft_id or 0)
         row = lab(context.store, context.run_id, node)
         if draft is None or row is None or any(r.draft_id == draft.id for r in reports_of(context)):
             return
         unscored = () if context.experiments is None else context.experiments.unscored()
-        nodes = [
-            n.id for n in tree.of_draft(action.draft_id or 0) if n.state in ("valid", "buggy") and n.id not in unscored
-        ]
-        attempts = [attempt(context, n) for n in nodes]
-        report = row.report
-        stated_components = report.get("components")
-        stated = [ComponentNote(name="according to its coder", analysis=stated_components)] if stated_components else []
+        ended = [n.id for n in tree.of_draft(action.draft_id or 0) if n.state in ("valid", "buggy")]
+        attempts = [attempt(context, n) for n in ended if n not in unscored]
+        report, components = row.report, list(await measured_parts(context, attempts, draft.codebase_node))
+        if text := report.get("components"):
+            components.append(ComponentNote(name="according to its coder", analysis=text))
         answer = ReportAnswer(
             method=(report.get("method") or built(context, node, attempts) or draft.description)[:6_000],
-            components=(
-                *await measured_parts(context, attempts, draft.codebase_node),
-                *stated,
-                *experiments(context, node),
-            ),
+            components=(*components, *experiments(context, node)),
             numbers=numbers(attempts),
             limitations="; ".join(filter(None, (report.get("limitations"), row.reason))),
-            next_steps=report.get("next") or lacks(context, tree),
+            next_steps=report.get("next") or ensemble_gaps(context, tree),
         )
         known_at = max(draft.known_at, context.card.enabled_at)
         work = context.executor.folder.labs / f"lab{node}" / "work"
@@ -222,56 +216,55 @@ class LabsBriefing:
         keep_report(context, draft.id, draft.title, answer, attempts, known_at, lineage(context, draft), files[:_FILES])
 
     async def finish(self, tree: Tree) -> None:
-        """Do nothing: reports are made by code when a lab closes."""
+        """Do nothing: reports are compiled when a lab closes."""
+
+
+def keep_baseline(context: RunContext, tree: Tree) -> None:
+    """Store the baseline as the first report, so that a draft may extend it."""
+    if not tree.spare_baseline and not reports_of(context) and tree[BASELINE].valid:
+        first, score = attempt(context, BASELINE), tree[BASELINE].score
+        answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {score:.6g}", limitations=_PLAIN)
+        keep_report(context, None, "Baseline", answer, [first], context.card.enabled_at)
 
 
 def built(context: RunContext, lab: int, attempts: Sequence[NodeFeedback]) -> str:
-    """Return what a lab's best experiments were, or its scripts, with their scores: its method where its coder states none."""
+    """Return a lab's best experiments, or its scripts, with their scores: its method if its coder states none."""
     log = context.experiments
     logged = [] if log is None else [e for e in log.ranking() if e.lab == lab and e.kind != "portfolio"]
     if logged:
         return "; ".join(f"{e.name}, {e.shown_score}: {e.note or 'no note'}" for e in logged[:_BUILT])
-    return "; ".join(
-        f"node {script.node}: {in_quotes(script.plan, 600)}" for script in attempts if script.score is not None
-    )
+    return "; ".join(f"node {a.node}: {in_quotes(a.plan, 600)}" for a in attempts if a.score is not None)
 
 
 def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:
-    """Return a lab's experiments that were comparisons with another one, the clearest differences first."""
-    log = context.experiments
-    experiment_by_name = {} if log is None else {experiment.name: experiment for experiment in log.all()}
-    comparisons = [
-        (experiment, experiment.result.gain)
-        for experiment in experiment_by_name.values()
-        if experiment.lab == lab and experiment.result.gain is not None
-    ]
+    """Return a lab's experiments that were compared with another one, the clearest differences first."""
+    by_name = {} if context.experiments is None else {e.name: e for e in context.experiments.all()}
+    comparisons = [(e, e.result.gain) for e in by_name.values() if e.lab == lab and e.result.gain is not None]
     comparisons.sort(key=lambda pair: -abs(pair[1].value) / (pair[1].std_error or math.inf))
     ideas = {idea.number: idea.text for idea in idea_texts(context)}
 
-    def uses_of(experiment: Experiment | None) -> Uses | None:
-        if experiment is None:
-            return None
+    def uses_of(experiment: Experiment) -> Uses:
         files = {name: context.store.blob(sha).decode(errors="replace") for name, sha in experiment.sources.items()}
         return uses(files, f"{experiment.name}: {experiment.note}", ideas)
 
     parts = []
     for experiment, gain in comparisons[:_EXPERIMENTS]:
-        uses_here, before = uses_of(experiment), uses_of(experiment_by_name.get(gain.over))
-        parts.append(
-            ComponentNote(
-                name=experiment.name[:160],
-                analysis=f"over {gain.over}, paired out of fold. {experiment.note}".strip()[:600],
-                idea=None if uses_here is None else credited(uses_here, before),
-                ideas=() if uses_here is None else tuple(sorted(added(uses_here, before))),
-                gain=gain.value,
-                gain_error=gain.std_error,
-            )
+        reference = by_name.get(gain.over)
+        own_uses, before = uses_of(experiment), None if reference is None else uses_of(reference)
+        part = ComponentNote(
+            name=experiment.name[:160],
+            analysis=f"over {gain.over}, paired out of fold. {experiment.note}".strip()[:600],
+            idea=credited(own_uses, before),
+            ideas=tuple(sorted(added(own_uses, before))),
+            gain=gain.value,
+            gain_error=gain.std_error,
         )
+        parts.append(part)
     return tuple(parts)
 
 
 def _room(context: RunContext, best: float | None, execution_seconds: float, terms: LabTerms) -> Room:
-    """Return what is left for a lab that opens now: the other labs that are open have their own time.
+    """Return what remains for a lab that opens now, beside the open ones.
 
     `best` is the seconds of the best script, `execution_seconds` the time limit of one.
     """
@@ -279,9 +272,9 @@ def _room(context: RunContext, best: float | None, execution_seconds: float, ter
     seconds = min(usable, DAY, terms.longest_seconds)
     usual = context.settings_of(LabSettings).seconds(total, usable, terms.seconds)
     return Room(
-        most=1,
-        usual=min(1.0, usual / seconds),
-        least=min(1.0, (terms.seconds or SHORTEST) / seconds),
+        max_drafts=1,
+        usual_share=min(1.0, usual / seconds),
+        min_share=min(1.0, (terms.seconds or SHORTEST) / seconds),
         of_run=seconds / total,
         execution_seconds=execution_seconds,
         seconds=seconds,
@@ -299,20 +292,20 @@ def starting_point(parents: tuple[int, ...]) -> str:
     return f"{start}."
 
 
-def _idea_line(idea: IdeaText, chosen: bool) -> str:
+def _idea_line(idea: IdeaText, *, is_chosen: bool) -> str:
     gains = ", ".join(f"{gain:+.3g}" for gain in idea.gains)
     error = "" if idea.error is None else f" ± {idea.error:.2g}"
     gain_text = f": gain {gains}{error}" if gains else ""
     label = f"idea {idea.number} (support {idea.support:.1f} of 10, {idea.basis}{gain_text})"
-    return f"{'*' if chosen else '-'} {label}: {in_quotes(idea.text, _IDEA)}"
+    return f"{'*' if is_chosen else '-'} {label}: {in_quotes(idea.text, _IDEA)}"
 
 
 def _family_advice(parents: tuple[int, ...], tree: Tree) -> str:
     """Return advice on families of models for a draft and its coder; empty if there is none."""
     sentences = []
-    if tired := resting(tree):
+    if paused := resting(tree):
         sentences.append(
-            f"The last labs that used these families of models gained nothing beyond noise: {', '.join(tired)}. "
+            f"The last labs that used these families of models gained nothing beyond noise: {', '.join(paused)}. "
             "Spend the time on other families; these may stay in an ensemble."
         )
     if not parents and (family_counts := used_families(tree)):

@@ -21,5 +21,5 @@ class RoundsSettings(ClosedModel):
     )
 
     def scripts(self, total: int) -> int:
-        """Return how many of a run's scripts a draft has where no plan sets it."""
+        """Return how many of a run's scripts a draft has by default."""
         return min(self.steps_per_draft, max(1, math.ceil(self.draft_share * total)))

@@ -25,14 +25,14 @@ class SoloPolicy:
 
 
 class SoloBriefing:
-    """Gives the coder the task and nothing else."""
+    """Gives the coder only the task."""
 
     async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
         """Return the whole task."""
         return LabAssignment(title="the competition", draft=_TASK, alone=True)
 
     async def closed(self, action: Action, node: int, tree: Tree) -> None:
-        """Do nothing: what the coder left is handed in as it is."""
+        """Do nothing: the coder's file is submitted as it is."""
 
 
 def solo(context: RunContext) -> Strategy:

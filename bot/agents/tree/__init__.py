@@ -1,1 +1,1 @@
-"""The tree search: draft, debug, improve, one script at a time; AIDE is it with its own settings."""
+"""The tree search: draft, debug, improve, one script at a time; AIDE has its own settings."""

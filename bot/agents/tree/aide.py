@@ -1,4 +1,4 @@
-"""AIDE: no community; draft, debug and improve by what earlier scripts showed. Its variants read something beside."""
+"""AIDE: no community; draft, debug and improve by earlier scripts. Its variants read more."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -20,7 +20,7 @@ _TITLES = {"draft": "a first solution", "debug": "a repair", "improve": "one imp
 
 @dataclass(frozen=True)
 class Material:
-    """What a script's prompt shows beside AIDE's own, quoted, and of what it was made."""
+    """Further text of a script's prompt, quoted, and its sources."""
 
     text: str = ""
     items: tuple[Item, ...] = ()
@@ -30,7 +30,7 @@ class Reader(Protocol):
     """Reads something of the community for one node."""
 
     async def read(self, action: Action, node: int, tree: Tree) -> Material:
-        """Return what the node's prompt shows of it; raises as `Asker.ask`."""
+        """Return the text for the node's prompt; raises as `Asker.ask`."""
 
 
 class AideBriefing:
@@ -65,12 +65,12 @@ class AideBriefing:
 
 
 class AidePlaybook(ScriptPlaybook):
-    """Has scripts written as AIDE has them: simple first ones, then one change at a time."""
+    """Has scripts written as AIDE does: simple first ones, then one change at a time."""
 
     def prompt(self, assignment: Assignment, budget: CoderBudget) -> WriteTreeScript:
-        """Return what asks for the whole script, with the memory in place of the run's results."""
+        """Return the prompt for the whole script, with the memory in place of the run's results."""
         brief, action = assignment.brief, action_after(assignment.attempts)
-        # What an improvement's parent showed is in the memory.
+        # The memory has the findings on an improvement's parent.
         silent_attempts = tuple(replace(a, output="") for a in assignment.attempts)
         return WriteTreeScript(
             task=brief.task,
@@ -88,7 +88,7 @@ class AidePlaybook(ScriptPlaybook):
 
 
 def searching(context: RunContext, name: str, preset: str, reader: Reader | None = None) -> Strategy:
-    """Return AIDE under a name, with the parameters of a preset, and what it reads beside."""
+    """Return AIDE under a name, with the parameters of a preset, and a reader."""
     briefing = AideBriefing(context, reader)
     playbook = AidePlaybook(context, briefing)
     policy = TreeSearchPolicy(context.settings_of(TreeSearchSettings).over(PRESETS[preset]))
@@ -101,5 +101,5 @@ def aide(context: RunContext) -> Strategy:
 
 
 def aide_mlebench(context: RunContext) -> Strategy:
-    """Return AIDE with the parameters that MLE-bench ran it with."""
+    """Return AIDE with the parameters of MLE-bench."""
     return searching(context, "aide-mlebench", "aide-mlebench")

@@ -1,4 +1,4 @@
-"""The memory of a tree search: what its earlier scripts were and came to, each reviewed once by a model."""
+"""The memory of a tree search: its earlier scripts and their results, each reviewed once by a model."""
 
 import asyncio
 from collections import defaultdict
@@ -10,7 +10,7 @@ from bot.engine.tree import Tree
 from state.errors import ModelRefused
 
 MEMORY_NODES = 100
-"""Most nodes that the memory lists, the best by their scores."""
+"""Nodes that the memory lists, the best by their scores."""
 
 
 class Memory:
@@ -22,10 +22,10 @@ class Memory:
         self._role = role
         self._reviews: dict[int, str] = {}
         self._reviewing: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """Of several slots the first that needs a node's review asks for it; the others wait."""
+        """Each node's review is requested once; other slots wait for it."""
 
     async def text(self, tree: Tree) -> str:
-        """Return design, findings and score of the valid nodes, the oldest first; the engine's baseline is none of them."""
+        """Return design, findings and score of the valid nodes, the oldest first, without the engine's baseline."""
         nodes = (node for node in tree.valid() if not node.baseline)
         best = sorted(nodes, key=lambda node: (-node.fitness, node.id))[:MEMORY_NODES]
         lines = []
@@ -36,7 +36,7 @@ class Memory:
         return "\n".join(lines)
 
     async def review(self, node: int) -> str:
-        """Return the review of an ended node, asked for once; raises as `Asker.ask`, but for a refusal."""
+        """Return the review of an ended node, requested once; raises as `Asker.ask`, but for a refusal."""
         async with self._reviewing[node]:
             if node not in self._reviews:
                 prompt = ReviewRun(self._context.task, attempt(self._context, node))

@@ -1,4 +1,4 @@
-"""AIDE's prompt for a script: a simple first one, a repair, or one change to a script that works."""
+"""AIDE's prompt for a script: a simple first one, a repair, or one change to a working script."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +8,7 @@ from bot.coder.prompts import WriteScript
 
 @dataclass(frozen=True)
 class WriteTreeScript(WriteScript):
-    """Ask for one script of a tree search; `draft` holds what is shown beside of the community, `attempts` the parent alone."""
+    """Ask for one script of a tree search; `draft` has the reader's text, `attempts` the parent alone."""
 
     template: ClassVar[str] = "write_tree_script.j2"
 

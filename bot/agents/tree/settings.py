@@ -9,7 +9,7 @@ from state.closed import ClosedModel
 
 
 class TreeSearchSettings(ClosedModel):
-    """What replaces an agent's own parameters; a key that is left out keeps them."""
+    """Parameters that replace an agent's own; a missing key keeps them."""
 
     num_drafts: int | None = Field(
         default=None, ge=1, description="number of drafts before anything else, including failed ones", examples=[5]
@@ -39,7 +39,7 @@ class TreeSearchSettings(ClosedModel):
     )
 
     def over(self, preset: TreeSearch) -> TreeSearch:
-        """Return the preset with what is set here in its place."""
+        """Return the preset with the parameters set here."""
         return replace(preset, **self.model_dump(exclude_none=True))
 
 

@@ -1,8 +1,7 @@
 """Planning: distinct drafts from ideas, reports, kernels and what labs found, each with its share of what is left."""
 
 from collections.abc import Callable, Sequence
-from itertools import chain
-from itertools import count as counted
+from itertools import count
 
 from bot.community.drafts.prompts import DraftPlan, DraftsAnswer, KernelText, OpenDraft, PlanDrafts, Room
 from bot.community.ideas.pool import idea_items, idea_texts
@@ -37,33 +36,37 @@ async def plan_drafts(
 ) -> None:
     """Ask a model for one draft or more and store them, unless they are stored already.
 
-    Rounds count from 1. `find_room` is asked once, so that a resumed run holds a plan to the same; the drafts must differ
-    from `others`. What is fixed of them are `start`, in a sentence, and `parents`, the nodes that they start from; `insights`
-    have a line for each closed lab, and `ensemble_gaps` says what the blend lacks. Of a draft that was `begun` the plan takes the
-    place of what it began with, and changes nothing of its time.
+    Rounds count from 1. `find_room` is called once, so that a resumed run has the same room; the drafts must differ from
+    `other_ids`. `start`, in a sentence, and `parents`, the nodes that they start from, may be fixed; `insights` have a line
+    for each closed lab, and `ensemble_gaps` says what the blend lacks. If a draft was `begun`, the plan replaces its text, and
+    not its time.
     """
     if draft_row(context, first) is not None and not begun:
         return
 
-    async def found_room() -> Room:
+    async def room_now() -> Room:
         return find_room()
 
-    room = await context.steps.once(_ROOM, found_room, Key(attempt=first))
+    room = await context.steps.once(_ROOM, room_now, Key(attempt=first))
     prompt = PlanDrafts(
         task=context.task,
         preview=context.preview,
         machine=context.machine,
-        ideas=tuple(idea_texts(context, room.most)),
+        ideas=tuple(idea_texts(context, room.max_drafts)),
         reports=tuple(report_texts(context)),
         results=context.results,
-        left=context.remaining_lines,
+        remaining=context.remaining_lines,
         room=room,
         kernels=kernel_texts(context),
-        others=tuple(_open(row) for row in known_drafts(context) if int(row.id) in other_ids),
+        open_drafts=tuple(
+            OpenDraft(Item(f"draft/{row.id}", row.known_at), row.title, row.aim, tuple(row.idea_ids), row.codebase_node)
+            for row in known_drafts(context)
+            if int(row.id) in other_ids
+        ),
         insights=tuple(insights),
         blends=context.blender is not None,
         blend=context.blend,
-        lacks=ensemble_gaps,
+        ensemble_gaps=ensemble_gaps,
         start=start,
         parents=tuple(parents),
         knowledge="" if knowledge is None else knowledge.text,
@@ -83,12 +86,19 @@ def _keep(
     parents = prompt.parents
     sources = [source for node in parents if (source := code_source(context, node)) is not None]
     titles = {row.title for row in known_drafts(context)}
-    # A run may be shown entries that are younger than its clock, but nothing of it may be dated after that.
+    # A run may be shown entries from after its clock's time, but nothing of it may be dated after that.
     entries = [entry for entry in prompt.entries if entry.time <= context.clock.as_of()]
     with context.store.write() as tx:
         for offset, plan in enumerate(answer.drafts):
-            title = _unique(plan.title, titles)
+            numbered_titles = (f"{plan.title} ({number})" for number in count(2))
+            title = plan.title if plan.title not in titles else next(t for t in numbered_titles if t not in titles)
             titles.add(title)
+            items = [i.item for i in prompt.ideas if i.number in plan.ideas]
+            if plan.codebase is not None:
+                items += [r.item for r in prompt.reports if r.node == plan.codebase]
+                items += [k.item for k in prompt.kernels if k.node == plan.codebase]
+            # A plan that names nothing may come from anything in the prompt.
+            items = items or [item for item in prompt.items() if item not in prompt.entries]
             draft = Draft(
                 run_id=context.run_id,
                 id=str(first + offset),
@@ -96,7 +106,7 @@ def _keep(
                 aim=plan.aim,
                 description=plan.description,
                 idea_ids=list(plan.ideas),
-                known_at=item_time([*_inputs(prompt, plan), *entries, *sources], context.card.enabled_at),
+                known_at=item_time([*items, *entries, *sources], context.card.enabled_at),
                 created_at=tx.now(),
                 codebase_node=parents[0] if parents else plan.codebase,
                 share=None if begun else prompt.share(plan) * prompt.room.of_run,
@@ -106,12 +116,12 @@ def _keep(
 
 
 def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
-    """Return a draft without a model: on from the best report where no open draft is, else a new start, with unused ideas."""
+    """Return a draft without a model: it extends the best report if no open draft does, else starts fresh, with unused ideas."""
     scored_reports = [r for r in prompt.reports if r.score is not None]
-    taken_ideas = {number for draft in prompt.others for number in draft.ideas}
-    proposed_ideas = [idea for idea in prompt.ideas if 1 in idea.proposed and idea.number not in taken_ideas]
+    used_ideas = {number for draft in prompt.open_drafts for number in draft.ideas}
+    proposed_ideas = [idea for idea in prompt.ideas if 1 in idea.proposed and idea.number not in used_ideas]
     starts_fresh = bool(prompt.start) and not prompt.parents
-    extends = bool(scored_reports) and not starts_fresh and all(draft.codebase is None for draft in prompt.others)
+    extends = bool(scored_reports) and not starts_fresh and all(draft.codebase is None for draft in prompt.open_drafts)
     start = (
         "Improve the script that you are given." if extends else "Start over, with another kind of model or features."
     )
@@ -132,25 +142,7 @@ def kernel_texts(context: RunContext) -> tuple[KernelText, ...]:
         for r in rows
         if r.state == "ran" and r.node is not None and r.measured is not None
     ]
-    return tuple(sorted(texts, key=lambda kernel: -context.card.oriented(kernel.measured))[:_KERNELS])
-
-
-def _open(row: Draft) -> OpenDraft:
-    return OpenDraft(Item(f"draft/{row.id}", row.known_at), row.title, row.aim, tuple(row.idea_ids), row.codebase_node)
-
-
-def _inputs(prompt: PlanDrafts, plan: DraftPlan) -> list[Item]:
-    items = [i.item for i in prompt.ideas if i.number in plan.ideas]
-    if plan.codebase is not None:
-        items += [r.item for r in prompt.reports if r.node == plan.codebase]
-        items += [k.item for k in prompt.kernels if k.node == plan.codebase]
-    # A plan that names nothing may come from anything in the prompt.
-    return items or [item for item in prompt.items() if item not in prompt.entries]
-
-
-def _unique(title: str, used_titles: set[str]) -> str:
-    numbered_titles = (f"{title} ({number})" for number in counted(2))
-    return next(candidate for candidate in chain([title], numbered_titles) if candidate not in used_titles)
+    return tuple(sorted(texts, key=lambda kernel: -context.card.oriented(kernel.validation))[:_KERNELS])
 
 
 def known_drafts(context: RunContext) -> list[Draft]:
@@ -171,7 +163,7 @@ def draft_text(draft: Draft) -> str:
 
 
 def provenance(context: RunContext, draft: Draft) -> tuple[Item, ...]:
-    """Return the ideas that a draft carries out and what brought the code that it extends, with their times."""
+    """Return the ideas that a draft carries out and the source of the code that it extends, with their times."""
     ideas = idea_items(context)
     items = [ideas[n] for n in draft.idea_ids if n in ideas]
     extended = None if draft.codebase_node is None else code_source(context, draft.codebase_node)

@@ -16,8 +16,8 @@ from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
 from state.errors import Unparsable
 
-_IN_COMMON = 0.5
-"""Share of their ideas, or of the words of their aims, above which two drafts are alike."""
+_MAX_OVERLAP = 0.5
+"""Share of their ideas, or of the words of their aims, above which two drafts are too similar."""
 
 
 class DraftPlan(JsonAnswer):
@@ -25,7 +25,7 @@ class DraftPlan(JsonAnswer):
 
     title: str = Field(min_length=1, max_length=80)
     aim: str = Field(default="", max_length=400)
-    """What it is to bring, in one sentence."""
+    """Its goal, in one sentence."""
     description: str = Field(min_length=10, max_length=6_000)
     ideas: tuple[int, ...] = ()
     codebase: int | None = None
@@ -42,7 +42,7 @@ class DraftsAnswer(JsonAnswer):
 
 @dataclass(frozen=True)
 class OpenDraft:
-    """A draft that is worked on already, or was planned for the same round: those that are planned now are to differ from it."""
+    """A draft that is open, or was planned for the same round: new ones must differ from it."""
 
     item: Item
     """`draft/<number>`."""
@@ -59,7 +59,7 @@ class KernelText:
     item: Item
     node: int
     title: str
-    measured: float
+    validation: float
     noise: float | None
     published: float | None
     seconds: float
@@ -67,26 +67,26 @@ class KernelText:
 
 @dataclass(frozen=True)
 class Room:
-    """What is left for drafts, and what one of them may have of it."""
+    """The budget that remains for drafts, and what one of them may have of it."""
 
-    most: int
+    max_drafts: int
     """Drafts that may be planned now."""
-    usual: float
-    """Share of what is left that a draft has where its plan names none."""
-    least: float
-    """Share of what is left in which no more than one short script can be written and run, or one lab opened."""
+    usual_share: float
+    """Share of the remaining budget of a draft whose plan names none."""
+    min_share: float
+    """Share of the remaining budget that suffices for one short script, or to open one lab."""
     of_run: float
-    """What is left for drafts, as a share of the run's budget."""
+    """What remains for drafts, as a share of the run's budget."""
     execution_seconds: float
     """Time limit of one script."""
     seconds: float | None = None
-    """Left for drafts, over all slots; None where scripts are counted."""
+    """That remain for drafts, over all slots; None where scripts are counted."""
     scripts: int | None = None
-    """Left for drafts; None where time is the budget."""
+    """That remain for drafts; None where time is the budget."""
     gainless: int = 2
     """Scored scripts in a row without a gain, after which a draft closes."""
     answer_seconds: float = 0.0
-    """In which a coder is expected to write one script."""
+    """Expected time in which a coder writes one script."""
     lab: bool = False
     """Whether a coder works on a draft in a lab; else it writes whole scripts."""
 
@@ -98,7 +98,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     template: ClassVar[str] = "plan_drafts.j2"
 
     volatile: ClassVar[Mapping[str, object]] = {
-        "left": (),
+        "remaining": (),
         "results": (),
         "blend": None,
         "room": Room(1, 1.0, 0.0, 1.0, 0.0, seconds=0.0),
@@ -111,34 +111,34 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     reports: tuple[ReportText, ...]
     results: tuple[Result, ...]
     """What the run has scored so far."""
-    left: tuple[str, ...]
-    """What is left of time and money, a line each."""
+    remaining: tuple[str, ...]
+    """Remaining time and money, a line each."""
     room: Room
     kernels: tuple[KernelText, ...] = ()
     """Public kernels that ran here, best first."""
-    others: tuple[OpenDraft, ...] = ()
+    open_drafts: tuple[OpenDraft, ...] = ()
     insights: tuple[str, ...] = ()
     """What closed labs found, a line for each direction of research."""
     blends: bool = False
     """Whether the engine blends what is scored."""
     blend: BlendSoFar | None = None
-    lacks: str = ""
-    """What the blend lacks, in a sentence; empty where nobody looked."""
+    ensemble_gaps: str = ""
+    """What the blend lacks, in a sentence; empty if unknown."""
     start: str = ""
-    """What is fixed of the draft, in a sentence or two, such as what it starts from."""
+    """What is fixed of the draft, in a sentence or two, such as its start."""
     parents: tuple[int, ...] = ()
     """The nodes that the draft starts from, where that is fixed."""
     knowledge: str = ""
-    """Entries of the knowledge base, quoted: papers, or for a draft that goes on from a script tricks and lessons."""
+    """Entries of the knowledge base, quoted: papers, or for a draft that extends a script tricks and lessons."""
     entries: tuple[Item, ...] = ()
     """Those entries."""
 
     def parse(self, text: str) -> DraftsAnswer:
         """Read the JSON answer; raises Unparsable with the rule that it breaks."""
         answer = json_answer(text, DraftsAnswer)
-        if not 1 <= len(answer.drafts) <= self.room.most:
-            allowed_count = "exactly one draft is" if self.room.most == 1 else f"1 to {self.room.most} drafts are"
-            raise Unparsable(f"{allowed_count} asked for, not {len(answer.drafts)}")
+        if not 1 <= len(answer.drafts) <= (limit := self.room.max_drafts):
+            count = "exactly one draft is" if limit == 1 else f"1 to {limit} drafts are"
+            raise Unparsable(f"{count} asked for, not {len(answer.drafts)}")
         ideas, nodes = {i.number for i in self.ideas}, self.nodes()
         for draft in answer.drafts:
             if unknown := sorted(set(draft.ideas) - ideas):
@@ -147,48 +147,42 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
                 raise Unparsable(
                     f"draft {draft.title!r} extends node {draft.codebase}: `codebase` is one of {sorted(nodes)}, or null"
                 )
-            if self.share(draft) < self.room.least - 0.005:
+            if self.share(draft) < (least := self.room.min_share) - 0.005:
                 raise Unparsable(
-                    f"draft {draft.title!r} has a share of {draft.share}, too little for a script: at least {self.room.least:.2f}"
+                    f"draft {draft.title!r} has a share of {draft.share}, too little for a script: at least {least:.2f}"
                 )
         if (total := sum(map(self.share, answer.drafts))) > 1.005:
             raise Unparsable(f"the shares sum to {total:.2f}: they are parts of what is left, at most 1 in all")
-        self._check_differ(answer.drafts)
+        other_drafts: list[DraftPlan | OpenDraft] = list(self.open_drafts)
+        for draft in answer.drafts:
+            for other in other_drafts:
+                titles = f"drafts {draft.title!r} and {other.title!r}"
+                if _are_similar({*draft.ideas}, {*other.ideas}):
+                    raise Unparsable(f"{titles} have more than half of their ideas in common")
+                # The node that a draft starts from may be fixed, and not its plan's choice.
+                same_codebase = draft.codebase == other.codebase and not self.parents
+                if same_codebase and _are_similar(_words(draft.aim), _words(other.aim)):
+                    raise Unparsable(f"{titles} extend the same script with the same aim")
+            other_drafts.append(draft)
         return answer
 
     def share(self, draft: DraftPlan) -> float:
-        """Return the share of what is left that a plan gives to its draft."""
-        return self.room.usual if draft.share is None else draft.share
+        """Return the share of the remaining budget that a plan gives to its draft."""
+        return self.room.usual_share if draft.share is None else draft.share
 
     def nodes(self) -> set[int]:
         """Return the nodes that a draft may extend."""
         reported = {report.node for report in self.reports if report.node is not None}
         return reported | {kernel.node for kernel in self.kernels} | {*self.parents}
 
-    def _check_differ(self, drafts: Sequence[DraftPlan]) -> None:
-        other_drafts: list[DraftPlan | OpenDraft] = list(self.others)
-        for draft in drafts:
-            for earlier in other_drafts:
-                if _are_similar({*draft.ideas}, {*earlier.ideas}):
-                    raise Unparsable(
-                        f"drafts {draft.title!r} and {earlier.title!r} have more than half of their ideas in common"
-                    )
-                # Where a draft starts from is not always its plan's to choose.
-                same_codebase = draft.codebase == earlier.codebase and not self.parents
-                if same_codebase and _are_similar(_words(draft.aim), _words(earlier.aim)):
-                    raise Unparsable(
-                        f"drafts {draft.title!r} and {earlier.title!r} extend the same script with the same aim"
-                    )
-            other_drafts.append(draft)
-
     def items(self) -> Sequence[Item]:
         """Return ideas, reports, kernels, open drafts, entries of the knowledge base, and the owner's notes."""
         pools = (*(i.item for i in self.ideas), *(r.item for r in self.reports), *(k.item for k in self.kernels))
-        return [*pools, *(d.item for d in self.others), *self.entries, *self.task.items()]
+        return [*pools, *(d.item for d in self.open_drafts), *self.entries, *self.task.items()]
 
 
 def _are_similar(first: set[int] | set[str], second: set[int] | set[str]) -> bool:
-    return bool(first and second) and len(first & second) > _IN_COMMON * max(len(first), len(second))
+    return bool(first and second) and len(first & second) > _MAX_OVERLAP * max(len(first), len(second))
 
 
 def _words(aim: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""The reporter: what came of a closed draft."""
+"""The reporter: a report on each closed draft."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,24 +33,21 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
     attempts: tuple[NodeFeedback, ...]
     ideas: tuple[IdeaText, ...] = ()
     """Of the pool, that it was made of."""
-    known: tuple[Item, ...] = ()
+    sources: tuple[Item, ...] = ()
     best: int | None = None
-    """The node of the best of its scripts, or of the last one where none has a score."""
+    """The node of the best of its scripts, or of the last one if none has a score."""
 
     def parse(self, text: str) -> ReportAnswer:
         """Read the JSON answer; a component carries out an idea of the draft, or none."""
         answer = json_answer(text, ReportAnswer)
-        known_ideas = {idea.number for idea in self.ideas}
-        unknown = [part.idea for part in answer.components if part.idea is not None and part.idea not in known_ideas]
-        if unknown:
-            raise Unparsable(
-                f"the draft does not use idea {unknown[0]}: `idea` is one of {sorted(known_ideas)}, or null"
-            )
+        ideas = {idea.number for idea in self.ideas}
+        if unknown := [part.idea for part in answer.components if part.idea is not None and part.idea not in ideas]:
+            raise Unparsable(f"the draft does not use idea {unknown[0]}: `idea` is one of {sorted(ideas)}, or null")
         return answer
 
     def items(self) -> Sequence[Item]:
         """Return the draft's sources, its ideas and the owner's notes."""
-        return (*self.known, *(idea.item for idea in self.ideas), *self.task.items())
+        return (*self.sources, *(idea.item for idea in self.ideas), *self.task.items())
 
 
 async def report_on(
@@ -77,7 +74,7 @@ async def report_on(
         answer = ReportAnswer(method=draft.description, limitations=f"no report: {error}")
     parts = await measured_parts(context, attempts, codebase_node)
     measured_ideas = {part.idea for part in answer.components if part.gain is not None}
-    # One comparison is not to count twice.
+    # One comparison must not count twice.
     parts = tuple(
         part.model_copy(update={"idea": None, "ideas": ()}) if part.idea in measured_ideas else part for part in parts
     )
@@ -97,20 +94,20 @@ async def report_on(
 async def measured_parts(
     context: RunContext, attempts: Sequence[NodeFeedback], codebase_node: int | None
 ) -> tuple[ComponentNote, ...]:
-    """Return what was measured of a draft, each by a paired comparison on the same hold-out rows.
+    """Return the gains of a draft, each from a paired comparison on the same hold-out rows.
 
-    First its gain over the script that it builds on, then that of each of its scripts over the one before it. Attempts are
-    its scripts, oldest first.
+    First its gain over the script that it builds on, then that of each of its scripts (`attempts`, oldest first) over the
+    one before it.
     """
     best, parts = best_attempt(context, attempts), []
     if best is not None and codebase_node is not None and context.executor.self_reported is None:
         score = await context.executor.score(best.node, codebase_node)
-        if score is not None and (whole := score.gain) is not None and whole.std_error is not None:
+        if score is not None and (gain := score.gain) is not None and gain.std_error is not None:
             comparison = (
                 f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
             )
             parts.append(
-                ComponentNote(name=WHOLE_DRAFT, analysis=comparison, gain=whole.value, gain_error=whole.std_error)
+                ComponentNote(name=WHOLE_DRAFT, analysis=comparison, gain=gain.value, gain_error=gain.std_error)
             )
     tree, by_node = load_tree(context), {a.node: a for a in attempts}
     texts = {idea.number: idea.text for idea in idea_texts(context)}

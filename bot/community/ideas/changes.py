@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from bot.community.ideas.evidence import IdeaEvidence, heirs_of
-from bot.community.ideas.prompts import MOST_ADDED, IdeasAnswer, Merge, ProposedIdea, Retire, Split
+from bot.community.ideas.prompts import MOST_ADDED, IdeasAnswer, Merge, ProposedIdea, Split
 from bot.community.ideas.similarity import Repetitions
 from state.knowledge import add_idea, close_idea
 from state.store import Transaction
@@ -19,13 +19,13 @@ class PoolChanges:
     """The changes that one answer makes, in one transaction.
 
     An idea that a draft used or a report measured keeps its number and text, by which drafts and reports name it: others can
-    be merged into it, and it can be retired only if it was measured in vain.
+    be merged into it, and it can be retired only if it was measured without a gain.
     """
 
     def __init__(
         self, tx: Transaction, run_id: str, pool: Sequence[IdeaEvidence], known_at: datetime, repetitions: Repetitions
     ) -> None:
-        """Begin with all ideas, closed ones too, and the latest time among what the prompt showed."""
+        """Start with all ideas, closed ones too, and the latest time of what the prompt showed."""
         self._tx, self._run_id, self._known_at, self._repetitions = tx, run_id, known_at, repetitions
         self._pool = {evidence.idea.id: evidence for evidence in pool}
         self._heirs = heirs_of([evidence.idea for evidence in pool])
@@ -51,7 +51,11 @@ class PoolChanges:
         for split in answer.split:
             self._split(split)
         for retire in answer.retire:
-            self._retire(retire)
+            is_fixed = self._was_live(retire.idea) and self._is_fixed(retire.idea)
+            if not self._was_live(retire.idea) or (is_fixed and not self._pool[retire.idea].has_no_gain):
+                self.refused.append(f"retiring idea {retire.idea}, which a draft used or which is closed")
+            elif self._allows(1, f"retiring idea {retire.idea}"):
+                self._close(retire.idea, "retired", retire.why, self._known_at)
 
     def _add(self, proposed: ProposedIdea, known_at: datetime) -> None:
         original = self._repetitions.original(proposed.text, self._texts)
@@ -78,15 +82,11 @@ class PoolChanges:
         free = [number for number in numbers if number not in fixed]
         if len(numbers) < 2 or not free or not self._allows(len(free), f"merging ideas {numbers}"):
             return
-        merged_number = fixed[0] if fixed else self._join(merge.text, free)
+        sources = dict.fromkeys(source for number in free for source in sorted(self._sources[number]))
+        path = self._pool[free[0]].idea.path
+        heir = fixed[0] if fixed else self._keep(merge.text, tuple(sources), path, self._known_at)
         for number in free:
-            self._close(
-                number, "merged", merge.why or f"the same as idea {merged_number}", self._known_at, (merged_number,)
-            )
-
-    def _join(self, text: str, numbers: Sequence[int]) -> int:
-        sources = dict.fromkeys(source for number in numbers for source in sorted(self._sources[number]))
-        return self._keep(text, tuple(sources), self._pool[numbers[0]].idea.path, self._known_at)
+            self._close(number, "merged", merge.why or f"the same as idea {heir}", self._known_at, (heir,))
 
     def _split(self, split: Split) -> None:
         if not self._was_live(split.idea) or self._is_fixed(split.idea):
@@ -95,12 +95,6 @@ class PoolChanges:
             path, sources = self._pool[split.idea].idea.path, sorted({*self._sources[split.idea], *split.sources})
             parts = [self._keep(text, sources, path, self._known_at) for text in split.texts]
             self._close(split.idea, "split", split.why, self._known_at, parts)
-
-    def _retire(self, retire: Retire) -> None:
-        if not self._was_live(retire.idea) or (self._is_fixed(retire.idea) and not self._pool[retire.idea].has_no_gain):
-            self.refused.append(f"retiring idea {retire.idea}, which a draft used or which is closed")
-        elif self._allows(1, f"retiring idea {retire.idea}"):
-            self._close(retire.idea, "retired", retire.why, self._known_at)
 
     def _was_live(self, number: int) -> bool:
         """Return whether the pool had it, and it is still offered."""

@@ -1,4 +1,4 @@
-"""Evidence for ideas: what each gained where it was measured, else what its sources were measured or judged to be worth."""
+"""Evidence for ideas: their measured gains, else what their sources were measured or judged to be worth."""
 
 import math
 import statistics
@@ -11,11 +11,11 @@ from bot.community.prompt_views import ComponentNote
 from bot.engine.experiment import Experiment
 from bot.engine.run_record import RunRecord
 from bot.engine.tree import BASELINE
-from state.tables import Analysis, Draft, Idea, Node, Report, Reproduction
+from state.tables import Analysis, Draft, Idea, Node, Report
 
 
 def unreported_parts(run: RunRecord) -> list[ComponentNote]:
-    """Return what each script and logged experiment of drafts without a report adds to the pool's ideas, with its paired gain."""
+    """Return the ideas that each script and experiment of drafts without a report adds, with its paired gain."""
     ideas, reported = {idea.id: idea.text for idea in run.ideas}, {report.draft_id for report in run.reports}
     if not ideas:
         return []
@@ -33,7 +33,17 @@ def unreported_parts(run: RunRecord) -> list[ComponentNote]:
         reference = over.get(row.id)
         parent = nodes.get(next(iter(row.parents), 0) if reference is None else reference.node)
         before = None if parent is None else _uses(run, parent, by_node.get(parent.id), ideas)
-        parts.append(_part(run, row, _uses(run, row, by_node.get(row.id), ideas), before))
+        own_uses = _uses(run, row, by_node.get(row.id), ideas)
+        gain = run.gains.get(row.id) if before is not None or own_uses.named_ideas else None
+        part = ComponentNote(
+            name=f"node {row.id}",
+            analysis="",
+            idea=credited(own_uses, before),
+            ideas=tuple(sorted(added(own_uses, before))),
+            gain=None if gain is None else gain.value,
+            gain_error=None if gain is None else gain.std_error,
+        )
+        parts.append(part)
     return [part for part in parts if part.ideas]
 
 
@@ -45,33 +55,16 @@ def _uses(run: RunRecord, row: Node, logged: Experiment | None, ideas: Mapping[i
     return uses({name: run.text(sha) for name, sha in sources.items()}, row.plan, ideas)
 
 
-def _part(run: RunRecord, row: Node, own_uses: Uses, before: Uses | None) -> ComponentNote:
-    gain = run.gains.get(row.id) if before is not None or own_uses.named else None
-    gain_and_error = (None, None) if gain is None else (gain.value, gain.std_error)
-    return _note(f"node {row.id}", own_uses, before, *gain_and_error)
-
-
-def _note(name: str, own_uses: Uses, before: Uses | None, gain: float | None, error: float | None) -> ComponentNote:
-    return ComponentNote(
-        name=name,
-        analysis="",
-        idea=credited(own_uses, before),
-        ideas=tuple(sorted(added(own_uses, before))),
-        gain=gain,
-        gain_error=error,
-    )
-
-
 NEUTRAL_SUPPORT = 5.0
-"""Support of an idea that nobody has judged or measured."""
+"""Support of an idea that was neither judged nor measured."""
 WHOLE_DRAFT = "the draft as a whole"
 """Name of the component of a report that holds the draft's own gain, measured by the engine."""
 _SUPPORT_A_NOISE = 2.0
 """Support added by a gain of one standard error."""
 _MOST_OF_WHOLE = 3.0
-"""Most that a source or several ideas add or take which were measured as a whole: what of it was the idea's is unknown."""
+"""Maximum change of support by sources or several ideas measured as a whole: the idea's part of it is unknown."""
 _MOST_CLAIMED = 1.5
-"""Most that a post adds or takes whose claims nobody has measured here."""
+"""Maximum change of support by a post whose claims were not measured here."""
 
 # Its own gains, gains of several ideas at once, a reproduced kernel, the report on a draft, a post's claims; built but without
 # any of these; nothing.
@@ -100,7 +93,6 @@ class IdeaEvidence:
     support: float
     """0 to 10: from its measured gains; without any, from the best of its sources, within what these were measured."""
     basis: Basis
-    """What the support rests on."""
     times_used: int
     """Drafts that use it."""
     gains: tuple[float, ...]
@@ -116,7 +108,7 @@ class IdeaEvidence:
 
     @property
     def basis_in_words(self) -> str:
-        """What the support rests on, for people."""
+        """Basis of the support, in words."""
         return BASES[self.basis]
 
     @property
@@ -129,19 +121,13 @@ def pool_evidence(run: RunRecord) -> list[IdeaEvidence]:
     """Return all ideas of a run with their evidence, closed ones too; see `evidence`."""
     baseline = run.nodes.get(BASELINE)
     score = None if baseline is None else baseline.score
-    kernels = kernel_gains(run.kernels, score, lower_is_better=bool(run.lower_is_better))
+    kernels = {
+        row.id: (run.oriented(row.measured) - run.oriented(score), row.noise)
+        for row in run.kernels
+        if row.measured is not None and score is not None
+    }
     noise, parts = run.typical_noise, unreported_parts(run)
     return evidence(run.ideas, run.analyses, run.drafts, run.reports, noise, kernels, parts)
-
-
-def kernel_gains(rows: Sequence[Reproduction], baseline: float | None, *, lower_is_better: bool) -> dict[str, Gain]:
-    """Return by how much each kernel that was run beat the baseline's score, by item."""
-    sign = -1 if lower_is_better else 1
-    return {
-        row.id: (sign * (row.measured - baseline), row.noise)
-        for row in rows
-        if row.measured is not None and baseline is not None
-    }
 
 
 def evidence(
@@ -158,21 +144,18 @@ def evidence(
     `noise` is the standard error of a score in this run, the unit of gains; `unreported` was measured in drafts without a
     report.
     """
-    worth: dict[str, tuple[float, Basis]] = {
-        # Whoever tries to steer readers is not believed; what others wrote in the same thread is not held against it.
-        analysis.id: (
-            _claimed(min(analysis.effectiveness, NEUTRAL_SUPPORT) if analysis.suspicion else analysis.effectiveness),
-            "claimed",
-        )
-        for analysis in analyses
-    }
+    worth: dict[str, tuple[float, Basis]] = {}
+    for analysis in analyses:
+        # A post that tries to steer its readers is not believed; the other posts of the same thread are not affected.
+        effect = min(analysis.effectiveness, NEUTRAL_SUPPORT) if analysis.suspicion else analysis.effectiveness
+        worth[analysis.id] = _clamped((effect - NEUTRAL_SUPPORT) * _MOST_CLAIMED / 5, _MOST_CLAIMED), "claimed"
     for item, (gain, error) in (kernels or {}).items():
-        worth[item] = _bounded(_in_errors(gain, error or noise), _MOST_OF_WHOLE), "kernel"
+        worth[item] = _clamped(_in_errors(gain, error or noise), _MOST_OF_WHOLE), "kernel"
     for report in reports:
-        if (
-            whole_draft := next((part for part in report.components if part.get("name") == WHOLE_DRAFT), None)
-        ) is not None:
-            worth[f"report/{report.id}"] = _bounded(_in_errors(*_gain(whole_draft, noise)), _MOST_OF_WHOLE), "report"
+        for part in report.components:
+            if part.get("name") == WHOLE_DRAFT:
+                worth[f"report/{report.id}"] = _clamped(_in_errors(*_gain(part, noise)), _MOST_OF_WHOLE), "report"
+                break
     heirs, evidence_list = heirs_of(ideas), []
     parts = [*(part for report in reports for part in report.components), *(note.model_dump() for note in unreported)]
     for idea in ideas:
@@ -191,10 +174,8 @@ def evidence(
         if gains:
             added, basis = _in_errors(_mean(gains), error), "measured"
         elif joint_gains:
-            added, basis = (
-                _bounded(_in_errors(_mean(joint_gains), _error_of_mean(joint_gains)), _MOST_OF_WHOLE),
-                "together",
-            )
+            in_errors = _in_errors(_mean(joint_gains), _error_of_mean(joint_gains))
+            added, basis = _clamped(in_errors, _MOST_OF_WHOLE), "together"
         elif adding and basis == "none":
             basis = "built"
         evidence_list.append(
@@ -212,7 +193,7 @@ def evidence(
 
 
 def heirs_of(ideas: Sequence[Idea]) -> dict[int, int]:
-    """Return for each idea the one that it was merged into in the end, itself if it was not, by number."""
+    """Return for each idea the one that it was finally merged into, itself if it was not, by number."""
     successors = {idea.id: idea.successors[0] for idea in ideas if idea.state == "merged"}
     heirs = {}
     for idea in ideas:
@@ -242,9 +223,5 @@ def _in_errors(gain: float, error: float | None) -> float:
     return _SUPPORT_A_NOISE * (gain / error if error else float((gain > 0) - (gain < 0)))
 
 
-def _claimed(effectiveness: float) -> float:
-    return _bounded((effectiveness - NEUTRAL_SUPPORT) * _MOST_CLAIMED / 5, _MOST_CLAIMED)
-
-
-def _bounded(added: float, limit: float) -> float:
+def _clamped(added: float, limit: float) -> float:
     return min(limit, max(-limit, added))

@@ -1,4 +1,4 @@
-"""The pool of ideas with their evidence, as it was known at the clock's time; nothing in it is ever lost."""
+"""The pool of ideas with their evidence, as known at the clock's time; nothing in it is ever deleted."""
 
 import re
 import statistics
@@ -31,11 +31,11 @@ IDEAS_A_DRAFT = 4
 _OVERLAP_PENALTY = 0.7
 """Share of an idea's value that it loses in a draft beside one that holds the same idea (as in CoMind's predecessor)."""
 _SAME_PATH = 0.5
-"""Overlap of two ideas of one solution path in different drafts: siblings are to differ."""
+"""Overlap of two ideas of one solution path in different drafts, which should differ."""
 _USED_FACTOR = 0.6
-"""Share of its value that an idea keeps which a draft used already, and nobody measured."""
+"""Factor for an idea that a draft used already without a measured gain."""
 _IMPOSSIBLE = 0.2
-"""Share that one keeps which this machine can hardly carry out: the text may name what is not essential."""
+"""Factor for one that this machine can hardly carry out: the text may name what is not essential."""
 _MISSING_KIND_FACTOR = 1.3
 """Factor for a family of models that the blend lacks."""
 _GPU = re.compile(
@@ -54,13 +54,13 @@ class Situation:
     weights: bool
     """Whether pretrained weights are here."""
     late: bool
-    """Whether it is the last third of a run that is limited by time: what is quick and sure goes first."""
+    """Whether it is the last third of a run that is limited by time: quick and sure ideas go first."""
     blended: frozenset[str] = frozenset()
     """Families of models of the blend's members; without a blend those of all scored scripts."""
 
 
 def value(idea: IdeaText, now: Situation) -> float:
-    """Return what an idea promises: 0 if it was measured in vain, else its support times what speaks for trying it now."""
+    """Return the value of trying an idea now: 0 if it was measured without a gain, else its support times some factors."""
     if idea.has_no_gain:
         return 0.0
     worth = idea.support * (0.5 + 0.05 * idea.feasibility) ** (2 if now.late else 1)
@@ -78,23 +78,20 @@ def select(
 ) -> tuple[tuple[int, ...], ...]:
     """Return the numbers of the ideas for each of several drafts, best first.
 
-    The drafts take one idea each by turns, whichever is worth most to them: an idea loses value by its overlap with what was
-    taken, in the same draft because it would add little, in a sibling because the two are to differ.
+    The drafts take one idea each by turns, the one of most value to them: an idea loses value by its overlap with the ideas
+    taken so far, in the same draft because it would add little, in a sibling because the two should differ.
     """
     values = {idea.number: value(idea, now) for idea in ideas}
     likeness = Similarity(idea.text for idea in ideas)
     picks: list[list[IdeaText]] = [[] for _ in range(drafts)]
 
     def marginal_value(idea: IdeaText, draft: int) -> float:
-        overlaps = [
-            max(
-                likeness(idea.text, picked_idea.text),
-                _SAME_PATH * (place != draft and idea.path == picked_idea.path != ""),
-            )
-            for place, pick in enumerate(picks)
-            for picked_idea in pick
-        ]
-        return values[idea.number] * (1 - _OVERLAP_PENALTY * max(overlaps, default=0.0))
+        overlap = 0.0
+        for place, pick in enumerate(picks):
+            for other in pick:
+                same_path = place != draft and idea.path == other.path != ""
+                overlap = max(overlap, likeness(idea.text, other.text), _SAME_PATH * same_path)
+        return values[idea.number] * (1 - _OVERLAP_PENALTY * overlap)
 
     for _ in range(ideas_per_draft):
         for draft in range(drafts):
@@ -105,26 +102,50 @@ def select(
 
 
 PROPOSED = "ideas.proposed"
-"""Type of the event with what one prompt for ideas was about, and what was brainstormed and dropped."""
+"""Type of the event with the analyses of one prompt for ideas, and the brainstormed and dropped ideas."""
 _LATE_SHARE = 1 / 3
 """Share of a run's time that is left when it is late."""
 _ANALYSES_CHARACTERS = 7_500
 """Of the suggestions that one prompt shows; the next prompt shows the others."""
 _DESCRIPTION_CHARACTERS = 3_000
 _FAILURES = 18
-"""Most that are listed of what was measured to bring nothing, here and elsewhere each."""
+"""Listed negative results, here and elsewhere each."""
 _MAX_ACTIVE_WORK = 20
-"""Most experiments of open labs that are listed, the latest ones."""
+"""Listed experiments of open labs, the latest ones."""
 
 
 def idea_texts(context: RunContext, drafts: int = 0) -> list[IdeaText]:
     """Return the live ideas for a prompt, the most promising first; some are selected for each of the planned `drafts`."""
-    analysed = {row.id: row for row in known_analyses(context)}
-    now = _situation(context)
-    texts = sorted(
-        (_idea_text(evidence, analysed) for evidence in _evidence(context) if evidence.live),
-        key=lambda text: (-value(text, now), text.number),
-    )[: context.settings_of(ReadingSettings).shown_ideas]
+    feasibility_of = {row.id: row.feasibility for row in known_analyses(context)}
+    # The time left counts only where it limits the run, and coarsely.
+    budget, blend = context.budget, context.blend
+    by_time = budget.remaining(0, None).seconds is not None
+    rows = [row for row in context.results if blend is None or row.node in blend.weights]
+    now = Situation(
+        gpus=context.machine.gpus,
+        weights=bool(context.machine.weights),
+        late=by_time and budget.seconds_left() < _LATE_SHARE * budget.seconds,
+        blended=frozenset(family for row in rows for family in row.families),
+    )
+    texts = []
+    for evidence in (evidence for evidence in _evidence(context) if evidence.live):
+        feasibilities = [feasibility_of[source] for source in evidence.sources if source in feasibility_of]
+        text = IdeaText(
+            item=_item(evidence),
+            number=evidence.idea.id,
+            text=evidence.idea.text,
+            support=evidence.support,
+            times_used=evidence.times_used,
+            gains=evidence.gains,
+            error=evidence.error,
+            basis=evidence.basis_in_words,
+            has_no_gain=evidence.has_no_gain,
+            feasibility=statistics.fmean(feasibilities) if feasibilities else 5.0,
+            path=evidence.idea.path,
+        )
+        texts.append(text)
+    texts.sort(key=lambda text: (-value(text, now), text.number))
+    del texts[context.settings_of(ReadingSettings).shown_ideas :]
     selected = select(texts, drafts, now)
     return [
         replace(text, proposed=tuple(place for place, numbers in enumerate(selected, 1) if text.number in numbers))
@@ -146,58 +167,27 @@ def _item(evidence: IdeaEvidence) -> Item:
     return Item(f"idea/{evidence.idea.id}", evidence.idea.known_at)
 
 
-def _idea_text(evidence: IdeaEvidence, analysed: dict[str, Analysis]) -> IdeaText:
-    feasibilities = [row.feasibility for source in evidence.sources if (row := analysed.get(source)) is not None]
-    return IdeaText(
-        item=_item(evidence),
-        number=evidence.idea.id,
-        text=evidence.idea.text,
-        support=evidence.support,
-        times_used=evidence.times_used,
-        gains=evidence.gains,
-        error=evidence.error,
-        basis=evidence.basis_in_words,
-        has_no_gain=evidence.has_no_gain,
-        feasibility=statistics.fmean(feasibilities) if feasibilities else 5.0,
-        path=evidence.idea.path,
-    )
-
-
-def _situation(context: RunContext) -> Situation:
-    """Return what ideas are weighed by; the time left counts only where it limits the run, and coarsely."""
-    budget, blend = context.budget, context.blend
-    by_time = budget.remaining(0, None).seconds is not None
-    members = None if blend is None else blend.weights
-    return Situation(
-        gpus=context.machine.gpus,
-        weights=bool(context.machine.weights),
-        late=by_time and budget.seconds_left() < _LATE_SHARE * budget.seconds,
-        blended=frozenset(
-            family for row in context.results if members is None or row.node in members for family in row.families
-        ),
-    )
-
-
 def may_propose(context: RunContext) -> bool:
     """Return whether `propose_ideas` costs nothing, or something of the allowance for reading is left."""
     return context.budget.one_lab_a_slot or may_read(context)
 
 
 async def propose_ideas(context: RunContext, name: str, seconds: float | None = None) -> None:
-    """Ask a model what is worth trying, change the pool by its answer, and record what was asked; once a name.
+    """Ask a model what is worth trying, change the pool by its answer, and record the question; once per name.
 
-    Where a lab lasts for the whole run, its coder reads what was posted itself and judges it: the suggestions of the new
-    analyses are added as they are, without a model call.
-
-    A script has `seconds`; None: the budget's present limit.
-
-    Raises:
-        Exception: as `Asker.ask`, but for a refusal.
+    Where a lab lasts for the whole run, its coder reads and judges posts itself: the suggestions of new analyses are added
+    as they are, without a model call. A script has `seconds`; None: the budget's present limit. Raises as `Asker.ask`, but
+    for a refusal.
     """
     if any(event.data["name"] == name for event in _proposal_events(context)):
         return
     new = not_asked_about(context)
-    new_analyses = _first_analyses(context, new)
+    room, new_analyses = _ANALYSES_CHARACTERS, list[AnalysisText]()
+    for text in analysis_texts(context, {row.id for row in new if row.suggestions}):
+        room -= len(shown_suggestions(text))
+        if new_analyses and room < 0:
+            break
+        new_analyses.append(text)
     prompt = ProposeIdeas(
         replace(context.task, description=shown_description(context.card.description, _DESCRIPTION_CHARACTERS)),
         context.machine,
@@ -231,7 +221,7 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
             PROPOSED,
             run_id=context.run_id,
             name=name,
-            # What suggests nothing need not be asked about.
+            # An analysis without suggestions needs no prompt.
             analyses={row.id: row.digest for row in new if row.id in analysis_ids or not row.suggestions},
             paths=[path.model_dump() for path in answer.paths],
             dropped=[
@@ -244,7 +234,7 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
 def _suggested(analyses: Sequence[AnalysisText]) -> tuple[ProposedIdea, ...]:
     """Return the analyses' suggestions as ideas: the first of each, then the second ones, as many as may be added.
 
-    A post that tries to steer its readers gives none: nobody judges it before a coder reads them.
+    A post that tries to steer its readers gives none: it is not judged before a coder reads them.
     """
     by_rank = zip_longest(*([(text, row.item.id) for text in row.suggestions] for row in analyses if not row.suspicion))
     pairs = [pair for pair in chain.from_iterable(by_rank) if pair is not None and len(pair[0]) > 2]
@@ -255,10 +245,9 @@ async def propose_news(context: RunContext) -> None:
     """Ask for ideas on the analyses that no earlier prompt showed, and add them to the pool; raises as `Asker.ask`."""
     async with context.learning:
         if not_asked_about(context):
-            # Each set of analyses is asked about once, however often the bot is killed.
-            await propose_ideas(
-                context, f"propose:news:{len(known_analyses(context))}:{len(_proposal_events(context))}"
-            )
+            # Each set of analyses has one prompt, however often the bot is killed.
+            count, asked_count = len(known_analyses(context)), len(_proposal_events(context))
+            await propose_ideas(context, f"propose:news:{count}:{asked_count}")
 
 
 def not_asked_about(context: RunContext) -> list[Analysis]:
@@ -270,17 +259,6 @@ def not_asked_about(context: RunContext) -> list[Analysis]:
 def _proposal_events(context: RunContext) -> Sequence[Event]:
     with context.store.read() as session:
         return session.exec(query(Event).where(Event.run_id == context.run_id, Event.type == PROPOSED)).all()
-
-
-def _first_analyses(context: RunContext, new: Sequence[Analysis]) -> list[AnalysisText]:
-    """Return the most promising of new analyses, as many as there is room for."""
-    room, first_texts = _ANALYSES_CHARACTERS, list[AnalysisText]()
-    for text in analysis_texts(context, {row.id for row in new if row.suggestions}):
-        room -= len(shown_suggestions(text))
-        if first_texts and room < 0:
-            break
-        first_texts.append(text)
-    return first_texts
 
 
 def _active_work(context: RunContext) -> Iterator[str]:
@@ -299,7 +277,7 @@ def _active_work(context: RunContext) -> Iterator[str]:
 
 
 def _failed_here(context: RunContext) -> Iterator[Failure]:
-    """Yield what reports measured to bring nothing beyond noise, the latest first."""
+    """Yield what reports measured to gain nothing beyond noise, the latest first."""
     with open_record(context) as run:
         noise = run.typical_noise or 0.0
     for report in reversed(reports_of(context)):
@@ -315,7 +293,7 @@ def _gain(gain: float, error: float | None) -> str:
 
 
 def _failed_elsewhere(context: RunContext) -> Iterator[Failure]:
-    """Yield what posts measured to bring nothing, of the most telling first."""
+    """Yield what posts measured to gain nothing, of the most telling first."""
     rows = [row for row in known_analyses(context) if not row.suspicion]
     for row in sorted(rows, key=lambda row: (-row.effectiveness, row.id)):
         for text in row.fails:

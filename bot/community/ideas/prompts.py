@@ -29,7 +29,7 @@ class Path(JsonAnswer):
 
 
 class DroppedIdea(JsonAnswer):
-    """An idea that was thought up and not kept."""
+    """An idea that was brainstormed and not kept."""
 
     idea: str
     why: str
@@ -51,7 +51,7 @@ class Credit(JsonAnswer):
 
 
 class Merge(JsonAnswer):
-    """Ideas of the pool that are the same, and a text for all."""
+    """Ideas of the pool that are the same, and one text for them."""
 
     ideas: tuple[int, ...] = Field(min_length=2)
     text: str = Field(min_length=3, max_length=1_500)
@@ -59,7 +59,7 @@ class Merge(JsonAnswer):
 
 
 class Split(JsonAnswer):
-    """An idea of the pool that holds several."""
+    """An idea of the pool that is several ones."""
 
     idea: int
     texts: tuple[str, ...] = Field(min_length=2, max_length=4)
@@ -79,7 +79,7 @@ _Sourced = TypeVar("_Sourced", ProposedIdea, Credit, Split)
 
 
 class IdeasAnswer(JsonAnswer):
-    """What was brainstormed and dropped, and what is to be done to the pool."""
+    """The brainstormed and dropped ideas, and the changes of the pool."""
 
     paths: tuple[Path, ...] = ()
     dropped: tuple[DroppedIdea, ...] = ()
@@ -90,23 +90,17 @@ class IdeasAnswer(JsonAnswer):
     retire: tuple[Retire, ...] = ()
 
     def with_sources(self, known_sources: Collection[str]) -> Self:
-        """Return the answer without the sources that are not known, and without credits that are left with none."""
+        """Return the answer without unknown sources, and without credits that have no other."""
 
-        def with_known_sources(sourced: _Sourced) -> _Sourced:
-            return sourced.model_copy(
-                update={"sources": tuple(source for source in sourced.sources if source in known_sources)}
-            )
+        def with_known_sources(change: _Sourced) -> _Sourced:
+            return change.model_copy(update={"sources": tuple(s for s in change.sources if s in known_sources)})
 
-        credit = tuple(claim for claim in map(with_known_sources, self.credit) if claim.sources)
-        changed = {
-            "add": tuple(map(with_known_sources, self.add)),
-            "credit": credit,
-            "split": tuple(map(with_known_sources, self.split)),
-        }
-        return self.model_copy(update=changed)
+        add, split = tuple(map(with_known_sources, self.add)), tuple(map(with_known_sources, self.split))
+        credit = tuple(credit for credit in map(with_known_sources, self.credit) if credit.sources)
+        return self.model_copy(update={"add": add, "credit": credit, "split": split})
 
-    def named(self) -> Iterator[int]:
-        """Yield the numbers of ideas that it names."""
+    def idea_numbers(self) -> Iterator[int]:
+        """Yield the numbers of the ideas that it names."""
         for merge in self.merge:
             yield from merge.ideas
         yield from (credit.idea for credit in self.credit)
@@ -116,10 +110,10 @@ class IdeasAnswer(JsonAnswer):
 
 @dataclass(frozen=True)
 class Failure:
-    """Something that was measured to bring nothing."""
+    """A negative result: something that was measured to gain nothing."""
 
     item: Item
-    """The report or post that has it."""
+    """Its report or post."""
     text: str
 
 
@@ -128,7 +122,7 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
     """Ask for different ways to solve the task, and for what that changes in the pool."""
 
     template: ClassVar[str] = "propose_ideas.j2"
-    volatile: ClassVar[Mapping[str, object]] = {"left": (), "execution_seconds": 0.0}
+    volatile: ClassVar[Mapping[str, object]] = {"remaining": (), "execution_seconds": 0.0}
 
     task: TaskText
     machine: Machine
@@ -136,16 +130,16 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
     """Those that no earlier prompt showed."""
     ideas: tuple[IdeaText, ...]
     reports: tuple[ReportText, ...]
-    left: tuple[str, ...]
-    """What is left of time and money, a line each."""
+    remaining: tuple[str, ...]
+    """Remaining time and money, a line each."""
     execution_seconds: float
     """Time limit of one script."""
     failed_here: tuple[Failure, ...] = ()
     """Measured in this run."""
     failed_elsewhere: tuple[Failure, ...] = ()
     """As posts report it."""
-    under_way: tuple[str, ...] = ()
-    """What labs that are still open have measured, a line each."""
+    active_work: tuple[str, ...] = ()
+    """What open labs have measured, a line each."""
 
     def context(self) -> dict[str, object]:
         """Return the template's variables."""
@@ -154,7 +148,7 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
     def parse(self, text: str) -> IdeasAnswer:
         """Read the JSON answer; sources that are no item of this prompt are left out, every number must be an idea of it."""
         answer = json_answer(text, IdeasAnswer).with_sources({item.id for item in self.items()})
-        if unknown := {*answer.named()} - {idea.number for idea in self.ideas}:
+        if unknown := {*answer.idea_numbers()} - {idea.number for idea in self.ideas}:
             raise Unparsable(f"no idea {min(unknown)}: name only ideas that the text above shows")
         return answer
 

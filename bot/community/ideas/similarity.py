@@ -1,4 +1,4 @@
-"""How alike two ideas are: by the words that both have, rare ones weighing more, or by embeddings where a model is at hand."""
+"""Similarity of ideas: by common words, rare ones weighing more, or by embeddings where a model is available."""
 
 import math
 import re
@@ -14,7 +14,7 @@ _COMMON = frozenset(
     re.findall(r"\w+", "a an and as at by for from in is it its of on or so that the then this to use with")
 )
 SAME_WORDS = 0.65
-"""Weight of the words in common from which two ideas are the same."""
+"""Weight of the common words from which two ideas are the same."""
 SAME_MEANING = 0.85
 """Cosine of embeddings from which two ideas are the same."""
 
@@ -22,8 +22,8 @@ SAME_MEANING = 0.85
 class Similarity:
     """Compares ideas within a pool.
 
-    A library for BM25 would bring numpy, which the bot's own process does without; between texts of a sentence or two the
-    share of the words in common, weighed as BM25 weighs them, ranks as well.
+    A library for BM25 would import numpy, which the bot's own process avoids; between texts of a sentence or two the share of
+    the common words, weighed as BM25 weighs them, ranks as well.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -33,7 +33,7 @@ class Similarity:
         self._unseen = math.log(1 + (len(word_sets) + 0.5) / 0.5)
 
     def __call__(self, first: str, second: str) -> float:
-        """Return the weight of the words in common as a share of that of all, from 0 to 1."""
+        """Return the weight of the common words as a share of that of all, from 0 to 1."""
         first_words, second_words = words(first), words(second)
         total_weight = self._weight(first_words | second_words)
         return self._weight(first_words & second_words) / total_weight if total_weight else 0.0
@@ -47,7 +47,7 @@ class Repetitions:
     """Finds the idea that another one repeats."""
 
     cosines: Mapping[str, Mapping[str, float]] | None = None
-    """Of what was proposed, to all that it may repeat; None: words are compared."""
+    """Of each proposed text to all that it may repeat; None: words are compared."""
 
     def original(self, text: str, pool: Mapping[int, str]) -> int | None:
         """Return the number of the idea of a pool that a text repeats, the first of equals; None: it is new."""
@@ -55,7 +55,7 @@ class Repetitions:
             by_words, threshold = Similarity([*pool.values(), text]), SAME_WORDS
             scores = {number: by_words(idea, text) for number, idea in pool.items()}
         else:
-            # What came into the pool while these were computed was not compared; the next prompt may merge it.
+            # Ideas added while these were computed were not compared; the next prompt may merge them.
             cosines, threshold = self.cosines.get(text, {}), SAME_MEANING
             scores = {number: cosines.get(idea, 0.0) for number, idea in pool.items()}
         nearest = max(pool, key=lambda number: (scores[number], -number), default=None)
@@ -65,7 +65,7 @@ class Repetitions:
 async def repetitions(
     similarity: knowledge.TextSimilarity, pool: Sequence[str], proposed: Sequence[str]
 ) -> Repetitions:
-    """Compare what is proposed with a pool of all ideas, closed ones too, and with itself, by embeddings if they can be had."""
+    """Compare proposed ideas with a pool of all, closed ones too, and with each other, by embeddings if available."""
     candidates = list(dict.fromkeys([*pool, *proposed]))
     cosines = {}
     for text in proposed:

@@ -8,10 +8,10 @@ _INSTEAD = re.compile(
     r"(?:[^,.;:()]|\.\d){0,40}",
     re.IGNORECASE,
 )
-"""What an idea names only to set itself apart from it."""
+"""What an idea names only to contrast itself with it."""
 
 _FIGURES = re.compile(r":\s*[-+]?\d*\.\d|[;.]\s(?=[^.;]*\d*\.\d)")
-"""Where an idea goes on with what was measured of it."""
+"""Where an idea continues with its measurements."""
 
 # In prose (any case), in code without comments (as it stands).
 _TECHNIQUES: dict[str, tuple[str, str]] = {
@@ -150,7 +150,7 @@ def named_in(idea: str) -> frozenset[str]:
 
 
 def own_words(idea: str) -> str:
-    """Return an idea without what it only sets itself apart from, and without the figures that speak for it."""
+    """Return an idea without what it only contrasts itself with, and without its measurements."""
     return _INSTEAD.sub(" ", _FIGURES.split(idea, maxsplit=1)[0])
 
 

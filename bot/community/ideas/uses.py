@@ -35,67 +35,51 @@ class Uses:
 
     families: tuple[str, ...]
     """Of models, the most often used first."""
-    named: frozenset[int]
+    named_ideas: frozenset[int]
     """Ideas that its name, note or comments name by number."""
-    seen: frozenset[int]
+    seen_ideas: frozenset[int]
     """Ideas that its code carries out, by the families and techniques that they name."""
 
     @property
     def ideas(self) -> frozenset[int]:
         """All of them."""
-        return self.named | self.seen
+        return self.named_ideas | self.seen_ideas
 
 
 def uses(files: Mapping[str, str], note: str, ideas: Mapping[int, str]) -> Uses:
     """Return what an experiment uses.
 
     An idea is seen in code that shows two thirds of the techniques that it names, and one of the families if it names any.
-
-    Its name and note are as its coder wrote them; only ideas of the pool, by number, are credited.
+    `note` is its coder's; only ideas of the pool count.
     """
     traits = _traits(tuple(sorted(files.items())))
     carried_out = frozenset(number for number, text in ideas.items() if _carries_out(text, traits, note))
     named_ideas = ideas_named(note) or ideas_named(traits.comments)
-    return Uses(traits.families, named_ideas & ideas.keys(), carried_out - _denied(note))
+    return Uses(traits.families, named_ideas & ideas.keys(), carried_out - ideas_named(note, negated=True))
 
 
-def ideas_named(text: str) -> frozenset[int]:
-    """Return the numbers in phrases such as "idea 3" or "ideas 4 and 5"; not in "without idea 3"."""
-    return frozenset(
-        int(number)
-        for mention in _MENTION.finditer(text)
-        if not mention["not"]
-        for number in _numbers(mention["numbers"])
-    )
+def ideas_named(text: str, *, negated: bool = False) -> frozenset[int]:
+    """Return the numbers in phrases such as "idea 3" or "ideas 4 and 5", or `negated` those in "without idea 3"."""
+    mentions = [mention["numbers"] for mention in _MENTION.finditer(text) if bool(mention["not"]) is negated]
+    return frozenset(int(number) for mention in mentions for number in re.findall(r"\d+", mention))
 
 
 def added(own_uses: Uses, reference: Uses | None) -> frozenset[int]:
-    """Return the ideas that an experiment uses beyond those of the one that it is compared with; None: with none."""
-    return own_uses.ideas if reference is None else own_uses.named | own_uses.ideas - reference.ideas
+    """Return the ideas that an experiment uses beyond those of its reference; None: there is none."""
+    return own_uses.ideas if reference is None else own_uses.named_ideas | own_uses.ideas - reference.ideas
 
 
 def credited(own_uses: Uses, reference: Uses | None) -> int | None:
-    """Return the one idea that an experiment's gain over another one measures; None: none, or several at once.
+    """Return the one idea that an experiment's gain over its reference measures; None: none, or several at once.
 
-    What its coder says that it is about counts first.
+    The ideas that its coder names count first.
     """
-    new = own_uses.named or (frozenset() if reference is None else added(own_uses, reference))
+    new = own_uses.named_ideas or (frozenset() if reference is None else added(own_uses, reference))
     return next(iter(new)) if len(new) == 1 else None
-
-
-def _denied(text: str) -> frozenset[int]:
-    denials = (mention for mention in _MENTION.finditer(text) if mention["not"])
-    return frozenset(number for denial in denials for number in map(int, _numbers(denial["numbers"])))
-
-
-def _numbers(text: str) -> list[str]:
-    return re.findall(r"\d+", text)
 
 
 @dataclass(frozen=True)
 class _Traits:
-    """What files show, whatever the ideas are."""
-
     families: tuple[str, ...]
     techniques: frozenset[str]
     comments: str
@@ -106,13 +90,11 @@ class _Traits:
 @lru_cache(maxsize=512)
 def _traits(files: tuple[tuple[str, str], ...]) -> _Traits:
     codes = [code for path, text in files if (code := code_of(path, text)) is not None]
-    # What stands in longer lines is data.
+    # The rest of longer lines is data.
     text = "\n".join(line[:_LINE] for code in codes for line in code.text.split("\n"))
     comments = "\n".join(code.comments for code in codes)
-    comments_and_text = f"{comments}\n{text}"
-    return _Traits(
-        families_of(dict(files)), frozenset(seen_in(text)), comments, words(_HUMP.sub(r" \1", comments_and_text))
-    )
+    all_words = words(_HUMP.sub(r" \1", f"{comments}\n{text}"))
+    return _Traits(families_of(dict(files)), frozenset(seen_in(text)), comments, all_words)
 
 
 @dataclass(frozen=True)
@@ -135,13 +117,13 @@ _words_of_note = lru_cache(maxsize=2048)(words)
 
 
 def _carries_out(idea: str, traits: _Traits, note: str) -> bool:
-    wanted_traits = _idea_traits(idea)
-    if wanted_traits.families and len(not_used(wanted_traits.families, traits.families)) == len(wanted_traits.families):
+    required = _idea_traits(idea)
+    if required.families and len(not_used(required.families, traits.families)) == len(required.families):
         return False
-    if wanted_traits.techniques:
-        return len(wanted_traits.techniques & traits.techniques) >= _MOST_OF * len(wanted_traits.techniques) - 1e-9
-    matched_words = wanted_traits.words & (traits.words | _words_of_note(note))
-    return bool(wanted_traits.families) and len(matched_words) >= _MIN_WORD_SHARE * len(wanted_traits.words)
+    if required.techniques:
+        return len(required.techniques & traits.techniques) >= _MOST_OF * len(required.techniques) - 1e-9
+    common_words = required.words & (traits.words | _words_of_note(note))
+    return bool(required.families) and len(common_words) >= _MIN_WORD_SHARE * len(required.words)
 
 
 _HUMP = re.compile(r"(?<=[a-z])([A-Z])")

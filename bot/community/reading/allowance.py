@@ -1,26 +1,25 @@
-"""What reading, ideas and plans may still take of a run's time and tokens: most of both is for those who build."""
+"""The share of a run's time and tokens that reading, ideas and plans may use; most of both is for building."""
 
 from dataclasses import dataclass
 
 from sqlmodel import col, select
 
 from bot.budgets.kinds import Kind
-from bot.budgets.levels import Level
 from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
 from state.tables import Event, LedgerEntry
 
 _ROLES = ("analyst", "proposer", "coordinator")
-"""Who reads posts, keeps the pool of ideas and plans drafts."""
+"""Of reading posts, of the pool of ideas, and of planning drafts."""
 USED_UP = "reading.used_up"
-"""Type of the event that there is, once, when nothing is left."""
+"""Type of the one event that says that nothing is left."""
 _LEAST_TOKENS = 1_500
 """Of a call that reads one short document."""
 _FIRST = 1.5
 """Tokens of a first batch and of ideas from it, as a multiple of the batch's."""
 _LEAST_FIRST = 4_000
 _TOKENS_PER_MINUTE = 900
-"""Of a lab, as measured in runs of 45 minutes: what a run is expected to use before it has used anything."""
+"""Expected use of a lab, as measured in runs of 45 minutes."""
 _LATE_SECONDS, _LATE_SHARE = 600.0, 0.2
 """Seconds before a run's end from which on nothing is read, and their share of a run that is short."""
 _FREE = "builtin"
@@ -29,7 +28,7 @@ _FREE = "builtin"
 
 @dataclass(frozen=True)
 class ReadingAllowance:
-    """What is left for reading posts, for ideas and for plans together."""
+    """What remains for reading posts, for ideas and for plans together."""
 
     tokens: float
     """New ones: sent and not cached, or received."""
@@ -39,15 +38,15 @@ class ReadingAllowance:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether no model is asked to read any more."""
+        """Whether nothing more is read."""
         return self.is_late or self.tokens < _LEAST_TOKENS or self.seconds <= 0
 
 
 def allowance(context: RunContext) -> ReadingAllowance:
-    """Return what is left of the share of a run's time and tokens that `ReadingSettings.share` allows.
+    """Return what remains of the share of a run's time and tokens that `ReadingSettings.share` allows.
 
-    The share is that of the tokens that the run has used so far, as few runs come near their cap, or at first of those that a
-    run of its length is expected to use. In a run's last minutes nothing is read, as nobody could use it any more.
+    It is a share of the tokens that the run has used so far, as few runs come near their cap, or at first of its expected
+    tokens. In a run's last minutes nothing is read, as it could not be used any more.
     """
     settings = context.settings_of(ReadingSettings)
     with context.store.read() as session:
@@ -58,33 +57,21 @@ def allowance(context: RunContext) -> ReadingAllowance:
     tokens = sum(call.prompt_tokens - call.cached_tokens + call.completion_tokens for call in calls)
     expected = settings.share * _TOKENS_PER_MINUTE * context.budget.seconds / 60
     first = min(_FIRST * settings.first_tokens, max(_LEAST_FIRST, expected))
-    within = min(
-        _tokens_within(context.spending), max(context.asker.totals.new_tokens, first / (settings.share or 1.0))
-    )
+    limits = [max(context.asker.totals.new_tokens, first / (settings.share or 1.0))]
+    used_tokens = context.spending.amount_spent(Kind.TOKENS)
+    for level in context.spending.levels:
+        if (cap := level.caps.cap_of(Kind.TOKENS)) is not None:
+            limits.append(used_tokens + max(0.0, cap - level.amount_spent(Kind.TOKENS)))
     spans = [(call.at.timestamp() - (call.seconds or 0.0), call.at.timestamp()) for call in calls]
     return ReadingAllowance(
-        tokens=float("inf") if context.model_name == _FREE else settings.share * within - tokens,
+        tokens=float("inf") if context.model_name == _FREE else settings.share * min(limits) - tokens,
         seconds=settings.share * context.budget.seconds - covered(spans),
         is_late=context.budget.seconds_left() < min(_LATE_SECONDS, _LATE_SHARE * context.budget.seconds),
     )
 
 
-def _tokens_within(level: Level) -> float:
-    """Return the tokens that the run may use in all; infinity: there is no cap on them."""
-    used_tokens = level.amount_spent(Kind.TOKENS)
-    caps = [
-        (budget_level, cap)
-        for budget_level in level.levels
-        if (cap := budget_level.caps.cap_of(Kind.TOKENS)) is not None
-    ]
-    return min(
-        (used_tokens + max(0.0, cap - budget_level.amount_spent(Kind.TOKENS)) for budget_level, cap in caps),
-        default=float("inf"),
-    )
-
-
 def covered(spans: list[tuple[float, float]]) -> float:
-    """Return the seconds that spans cover together: calls side by side take their time once."""
+    """Return the seconds that spans cover together; parallel calls count once."""
     total, until = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, until))
@@ -93,7 +80,7 @@ def covered(spans: list[tuple[float, float]]) -> float:
 
 
 def may_read(context: RunContext) -> bool:
-    """Return whether something of the allowance is left; once it is not, that is said, once a run."""
+    """Return whether something of the allowance remains; if not, report it, once per run."""
     remaining = allowance(context)
     if not remaining.is_used_up:
         return True

@@ -1,4 +1,4 @@
-"""Reading in batches: several documents a call, the most telling first, within a budget of tokens that grows while it pays."""
+"""Reading in batches: several documents per call, the most telling first, within a token budget that grows while it pays."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -18,14 +18,13 @@ from bot.models.completion import estimated_tokens
 from state.errors import ModelRefused
 from state.knowledge import add_analysis, analyses, drafts, ideas
 from state.steps import Key, StepKind
-from state.store import Transaction
 from state.tables import Analysis
 from state.words import plural
 
 _CALL_TOKENS = 6_500
-"""Tokens of documents that one call reads: few calls repeat the task seldom, and long answers are late."""
+"""Tokens of documents per call: fewer calls repeat the task less often, but long answers are late."""
 _ANSWER_TOKENS = 250
-"""Of an answer, a document."""
+"""Of an answer, per document."""
 _TASK_CHARACTERS = 1_000
 """Of the task's description: a reader needs the aim, not the rules for a submission."""
 _USEFUL = 3.0
@@ -38,10 +37,8 @@ class Batch:
 
     calls: tuple[tuple[str, ...], ...]
     """Items of documents, by call."""
-    allowed: int
-    """Tokens."""
-    used: int
-    """Tokens."""
+    allowed_tokens: int
+    used_tokens: int
     as_of: datetime
 
 
@@ -63,14 +60,14 @@ class AnalysisText(Findings):
 async def read_batch(context: RunContext, number: int) -> list[str]:
     """Read the next documents, and return their items: none if nothing is left to read or the budget is used up.
 
-    The batch of a number reads what it first chose, however often it is cancelled and asked again; no answer is paid twice.
+    The batch of a number reads what it first chose, however often it is cancelled and repeated; no answer is paid twice.
     Raises as `Asker.ask`.
     """
     return await _read(context, _BATCH, number)
 
 
 async def read_news(context: RunContext, look: int) -> list[str]:
-    """Read what has grown since the first batch, as `read_batch` does; nothing before that."""
+    """Read what was posted since the first batch, as `read_batch` does; nothing before that."""
     return await _read(context, _NEWS, look)
 
 
@@ -91,7 +88,7 @@ async def _read(context: RunContext, kind: StepKind[Batch], number: int) -> list
 
 
 async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: str) -> None:
-    """Read the documents of each call; a killed bot goes on with the calls of which something is missing."""
+    """Read the documents of each call; a restarted bot continues with the calls of which something is missing."""
     if context.community is None or not calls:
         return
     document_by_item = {document.item: document for document in documents(context.community)}
@@ -117,13 +114,20 @@ async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: s
 def _choose(
     context: RunContext, kind: StepKind[Batch], number: int, unread: Sequence[Document], token_limit: float
 ) -> Batch:
-    """Choose what to read, of so many tokens at the most."""
+    """Choose what to read, within a limit of tokens."""
     settings = context.settings_of(ReadingSettings)
     earlier_choices = context.steps.all(_BATCH, part=_CHOICE)
     batches = [batch for key, batch in earlier_choices.items() if kind != _BATCH or key.attempt < number]
     as_of, first_as_of = context.clock.as_of(), batches[0].as_of if batches else None
-    allowed = _allowance(context, batches) if kind == _BATCH else settings.first_tokens if batches else 0
-    # The next batch is as large as this one was to be, whatever the run could spare.
+    if kind != _BATCH:
+        allowed = settings.first_tokens if batches else 0
+    elif not batches:
+        allowed = min(settings.first_tokens, settings.most_tokens)
+    else:
+        # The next batch depends on what this one was allowed, whatever the run could spare.
+        factor = {True: settings.growth, None: 1.0, False: 1 / settings.growth}[pays(context)]
+        remaining_tokens = settings.most_tokens - sum(batch.used_tokens for batch in batches)
+        allowed = min(round(batches[-1].allowed_tokens * factor), remaining_tokens)
     room = min(allowed, token_limit)
     calls, used_tokens, call_tokens = list[list[str]](), 0, _CALL_TOKENS
     if room > 0:
@@ -132,16 +136,15 @@ def _choose(
         longest = settings.document_characters
         if kind == _NEWS:
             # The owner may add a note of an earlier date.
-            unread = [
-                document
-                for document in unread
-                if first_as_of is not None and (document.time > first_as_of or is_note(document))
-            ]
+            unread = [d for d in unread if first_as_of is not None and (d.time > first_as_of or is_note(d))]
+        # What was edited since it was read counts as new.
+        read_at = {item: row.known_at for row in known_analyses(context) for item in row.posts}
+        posts = [] if context.community is None else context.community.find(read_at)
+        known_words = words_of(*(post for post in posts if post.time <= read_at[post.item]))
         lower = context.card.lower_is_better
-        ranked_documents = most_telling(
-            unread, _words_read(context), lower_is_better=lower, fresh_since=first_as_of, longest=longest
-        )
-        for document in ranked_documents:
+        for document in most_telling(
+            unread, known_words, lower_is_better=lower, fresh_since=first_as_of, longest=longest
+        ):
             size = _tokens(ReadPosts(task, (excerpt(document, longest),))) - overhead
             opens = call_tokens + size > _CALL_TOKENS
             cost = size + _ANSWER_TOKENS + (overhead if opens else 0)
@@ -153,16 +156,6 @@ def _choose(
             calls[-1].append(document.item)
             used_tokens, call_tokens = used_tokens + cost, call_tokens + size
     return Batch(tuple(map(tuple, calls)), allowed, used_tokens, as_of)
-
-
-def _allowance(context: RunContext, batches: Sequence[Batch]) -> int:
-    """Return the tokens of the next batch: more than the last one's if reading pays, fewer if not, equal while unknown."""
-    settings = context.settings_of(ReadingSettings)
-    if not batches:
-        return min(settings.first_tokens, settings.most_tokens)
-    factor = {True: settings.growth, None: 1.0, False: 1 / settings.growth}[pays(context)]
-    remaining_tokens = settings.most_tokens - sum(batch.used for batch in batches)
-    return min(round(batches[-1].allowed * factor), remaining_tokens)
 
 
 def pays(context: RunContext) -> bool | None:
@@ -184,7 +177,7 @@ def pays(context: RunContext) -> bool | None:
 
 
 def _unread(context: RunContext) -> list[Document]:
-    """Return what was never read or has changed since, but for near-copies of what was; of those the first is taken."""
+    """Return what was never read or has changed since, without near-duplicates; of those the first counts."""
     view = context.community
     if view is None:
         return []
@@ -198,7 +191,9 @@ def _unread(context: RunContext) -> list[Document]:
 
     item_by_original = {original_of(row.posts[0]): row.id for row in rows if row.posts}
     unread = []
-    by_votes = sorted(documents(view), key=lambda document: (-(document.votes or 0), document.opened, document.item))
+    by_votes = sorted(
+        documents(view), key=lambda document: (-(document.votes or 0), document.created_at, document.item)
+    )
     for document in by_votes:
         first = item_by_original.setdefault(original_of(document.posts[0].item), document.item)
         if first == document.item and digests.get(document.item) != document.digest:
@@ -206,68 +201,50 @@ def _unread(context: RunContext) -> list[Document]:
     return unread
 
 
-def _words_read(context: RunContext) -> set[str]:
-    """Return the words of all that was read; what was edited since counts as new."""
-    if context.community is None:
-        return set()
-    read = {item: row.known_at for row in known_analyses(context) for item in row.posts}
-    return words_of(*(post for post in context.community.find(read) if post.time <= read[post.item]))
-
-
 async def _read_call(context: RunContext, call: Sequence[Document], name: str) -> None:
-    """Read documents by one call; those that its answer forgets are asked about once more, and then left."""
-    unread_documents = list(call)
-    for once_more in (False, True):
-        findings_by_item = await _ask(context, unread_documents, f"{name}:again" if once_more else name)
+    """Read documents by one call; those that its answer omits get a second call, and then empty findings."""
+    limit, unread = context.settings_of(ReadingSettings).document_characters, list(call)
+    for is_last in (False, True):
+        findings: dict[str, Findings] = {}
+        prompt = ReadPosts(_brief(context.task), tuple(excerpt(document, limit) for document in unread))
+        try:
+            answer = await context.asker.ask(prompt, role="analyst", name=f"{name}:again" if is_last else name)
+            findings |= dict.fromkeys(answer.nothing, Findings())
+            findings |= {document.id: document for document in answer.documents}
+        except ModelRefused as error:
+            context.say(f"{len(unread)} documents could not be read: {error}")
         with context.store.write() as tx:
-            for document in unread_documents:
-                if document.item in findings_by_item or once_more:
-                    _keep(context, tx, document, findings_by_item.get(document.item, Findings()))
-        unread_documents = [document for document in unread_documents if document.item not in findings_by_item]
-        if not unread_documents:
+            for document in unread:
+                if document.item in findings or is_last:
+                    add_analysis(tx, _analysis(context, document, findings.get(document.item, Findings())))
+        unread = [document for document in unread if document.item not in findings]
+        if not unread:
             return
 
 
-async def _ask(context: RunContext, unread_documents: Sequence[Document], name: str) -> dict[str, Findings]:
-    """Return the findings by document; none if the model refuses."""
-    limit = context.settings_of(ReadingSettings).document_characters
-    prompt = ReadPosts(_brief(context.task), tuple(excerpt(document, limit) for document in unread_documents))
-    try:
-        answer = await context.asker.ask(prompt, role="analyst", name=name)
-    except ModelRefused as error:
-        context.say(f"{len(unread_documents)} documents could not be read: {error}")
-        return {}
-    return {**dict.fromkeys(answer.nothing, Findings()), **{findings.id: findings for findings in answer.documents}}
-
-
-def _keep(context: RunContext, tx: Transaction, document: Document, findings: Findings) -> None:
+def _analysis(context: RunContext, document: Document, findings: Findings) -> Analysis:
     shown_document = excerpt(document, context.settings_of(ReadingSettings).document_characters)
     kind, _, id = document.item.partition("/")
     suspicion = next(filter(None, (steering(document.title, post.text) for post in document.posts)), None)
-    add_analysis(
-        tx,
-        Analysis(
-            run_id=context.run_id,
-            id=document.item,
-            post_kind=kind,
-            post_id=id,
-            posts=[post.item for post in shown_document.posts],
-            digest=document.digest,
-            known_at=shown_document.time,
-            **findings.model_dump(include=set(Findings.model_fields) - {"suspicion"}),
-            suspicion=suspicion or findings.suspicion,
-        ),
+    return Analysis(
+        run_id=context.run_id,
+        id=document.item,
+        post_kind=kind,
+        post_id=id,
+        posts=[post.item for post in shown_document.posts],
+        digest=document.digest,
+        known_at=shown_document.time,
+        **findings.model_dump(include=set(Findings.model_fields) - {"suspicion"}),
+        suspicion=suspicion or findings.suspicion,
     )
 
 
 def _brief(task: TaskText) -> TaskText:
     """Return the task with the beginning of its description, which says where it was cut."""
-    full_description = task.description
-    if len(full_description) <= _TASK_CHARACTERS:
+    if len(task.description) <= _TASK_CHARACTERS:
         return task
-    return replace(
-        task, description=f"{full_description[:_TASK_CHARACTERS].rsplit(maxsplit=1)[0]} [... the rest is left out here]"
-    )
+    beginning = task.description[:_TASK_CHARACTERS].rsplit(maxsplit=1)[0]
+    return replace(task, description=f"{beginning} [... the rest is left out here]")
 
 
 def _tokens(prompt: ReadPosts) -> int:
@@ -280,7 +257,7 @@ def analysis_texts(context: RunContext, only: Collection[str]) -> list[AnalysisT
         return []
     rows = [row for row in known_analyses(context) if row.id in only]
     rows.sort(key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
-    # Those without any use are left out, as are those of posts that their authors have deleted since.
+    # Useless analyses are left out, and those of posts that their authors have deleted since.
     telling = [row for row in rows if row.suggestions or row.fails or row.effectiveness >= _USEFUL]
     posts = {
         post.item: post for post in context.community.find(item for row in telling for item in (row.id, *row.posts[:1]))

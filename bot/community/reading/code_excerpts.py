@@ -1,4 +1,4 @@
-"""Excerpts of code: what defines features, models and validation stays; installs, plots, prints, logs and long lists go."""
+"""Excerpts of code: features, models and validation stay; installs, plots, prints, logs and long lists go."""
 
 import ast
 import re
@@ -19,22 +19,22 @@ _PARAGRAPH = 800
 _LEAST_CUT = 300
 """Characters that are worth showing of a statement that does not fit."""
 _MARKER = 40
-"""Characters of a note on what was left out."""
+"""Characters of a note on omitted lines."""
 _LONG_LITERAL = re.compile(
     r"\[[^\[\](){}]{800,}\]|(?<![\w)\]])\([^\[\](){}=]{800,}\)|\{[^\[\](){}]{1500,}\}|\"[^\"\n]{1000,}\"|'[^'\n]{1000,}'"
 )
-"""Plain lists, mappings (which hold parameters) and strings; a list of models or of functions says what is done."""
+"""Plain lists, mappings (which hold parameters) and strings; not lists of models or functions."""
 _NOTE = re.compile(r"([\[({])\"(… [\d,]+ items)\"(?:: 0|,)?([\])}])")
 _FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 @dataclass
 class _Piece:
-    """Some lines that are kept or left out together."""
+    """Some lines that are kept or omitted together."""
 
     text: str
     kind: Kind | None
-    """Why it goes; None: it stays if there is room."""
+    """Why it is omitted; None: it stays if there is room."""
     worth: int = 0
     around: tuple["_Piece", ...] = ()
     """Lines that it needs, such as the `def` around it."""
@@ -43,28 +43,29 @@ class _Piece:
 
 @lru_cache(maxsize=256)
 def code_excerpt(text: str, characters: int) -> str:
-    """Return a script or notebook in about so many characters at the most, in its own order.
+    """Return a script or notebook in about so many characters at most, in its own order.
 
-    What says what the solution does is kept first: models with their parameters, then validation, target and metric, then
-    features. A note stands for each stretch that was left out. A notebook has its code and output in fences.
+    Models with their parameters are kept first, then validation, target and metric, then features. A note stands for each
+    omitted stretch. A notebook has its code and output in fences.
     """
-    pieces = list(_pieces(text))
-    _without_repetitions(pieces)
-    worthy_pieces = sorted(
-        (candidate for candidate in pieces if candidate.kind is None and candidate.worth),
-        key=lambda candidate: -candidate.worth,
-    )
+    pieces, seen_texts = list(_pieces(text)), set[str]()
+    for piece in pieces:
+        if piece.kind is None and not piece.around and piece.worth and len(piece.text) > _MARKER:
+            piece.kind = "repetitions" if piece.text in seen_texts else None
+            seen_texts.add(piece.text)
+    worthy_pieces = [piece for piece in pieces if piece.kind is None and piece.worth]
     remaining_characters, kept_pieces = characters, list[_Piece]()
-    for piece in worthy_pieces:
+    for piece in sorted(worthy_pieces, key=lambda piece: -piece.worth):
         needed_pieces = [neighbour for neighbour in (*piece.around, piece) if not neighbour.kept]
         size = sum(len(needed_piece.text) + 1 for needed_piece in needed_pieces)
-        if (
-            size > remaining_characters
-            and piece.worth > 1
-            and remaining_characters >= _LEAST_CUT + size - len(piece.text)
-        ):
-            # The beginning of a definition says more than nothing of it.
-            piece.text = _beginning(piece.text, remaining_characters - (size - len(piece.text)) - _MARKER)
+        room = remaining_characters - (size - len(piece.text))
+        if size > remaining_characters and piece.worth > 1 and room >= _LEAST_CUT:
+            # The beginning of a definition is better than nothing.
+            start, end = piece.text[: room - _MARKER], piece.text[room - _MARKER :]
+            if "\n" in start:
+                start, _, cut_line = start.rpartition("\n")
+                end = cut_line + end
+            piece.text = f"{start}\n[… {end.strip().count(chr(10)) + 1} more lines of it]"
             size = remaining_characters
         if size <= remaining_characters:
             remaining_characters -= size
@@ -78,21 +79,8 @@ def code_excerpt(text: str, characters: int) -> str:
     return text_shown
 
 
-def _beginning(text: str, characters: int) -> str:
-    beginning = text[:characters].rpartition("\n")[0] or text[:characters]
-    return f"{beginning}\n[… {text[len(beginning) :].strip().count(chr(10)) + 1} more lines of it]"
-
-
-def _without_repetitions(pieces: Sequence[_Piece]) -> None:
-    seen_texts = set[str]()
-    for piece in pieces:
-        if piece.kind is None and not piece.around and piece.worth and len(piece.text) > _MARKER:
-            piece.kind = "repetitions" if piece.text in seen_texts else None
-            seen_texts.add(piece.text)
-
-
 def _render_pieces(pieces: Sequence[_Piece]) -> str:
-    """Return what is kept, with a note for each stretch that is not."""
+    """Return what is kept, with a note for each omitted stretch."""
     lines, dropped_lines, kinds = list[str](), 0, dict[str, None]()
 
     def note() -> None:
@@ -101,7 +89,7 @@ def _render_pieces(pieces: Sequence[_Piece]) -> str:
                 f"[… {dropped_lines} lines: {', '.join(kinds)}]" if dropped_lines > 1 else f"[… {', '.join(kinds)}]"
             )
         elif dropped_lines:
-            # A line or two of no interest are no loss to speak of, but what is around them did not stand together.
+            # A line or two of no interest are no loss, but the lines around them were not adjacent.
             lines.append("[…]")
 
     for piece in pieces:
@@ -139,18 +127,11 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _prose_pieces(text: str, least_worth: int = 0) -> Iterator[_Piece]:
-    for paragraph in re.split(r"\n\s*\n", text):
-        if (
-            (paragraph_text := paragraph.strip())
-            and paragraph_text != "Output:"
-            and (worth := max(least_worth, worth_of_prose(paragraph_text)))
-        ):
-            cut = (
-                paragraph_text
-                if len(paragraph_text) <= _PARAGRAPH
-                else f"{paragraph_text[:_PARAGRAPH].rsplit(maxsplit=1)[0]} […]"
-            )
-            yield _Piece(cut, None, worth)
+    for paragraph in map(str.strip, re.split(r"\n\s*\n", text)):
+        worth = max(least_worth, worth_of_prose(paragraph))
+        if paragraph and paragraph != "Output:" and worth:
+            is_short = len(paragraph) <= _PARAGRAPH
+            yield _Piece(paragraph if is_short else f"{paragraph[:_PARAGRAPH].rsplit(maxsplit=1)[0]} […]", None, worth)
 
 
 def _code_pieces(code: str) -> Iterator[_Piece]:
@@ -168,7 +149,7 @@ def _code_pieces(code: str) -> Iterator[_Piece]:
 
 
 def _unparsed_pieces(code: str) -> Iterator[_Piece]:
-    """Yield the blocks of code that is no Python 3, as empty lines part them, without lines of no interest."""
+    """Yield the blocks of code that is not Python 3, split at empty lines, without lines of no interest."""
     for block in re.split(r"\n[ \t]*\n", code):
         lines = [(line, kind_of(line, None)) for line in block.split("\n")]
         code_text = "\n".join(line for line, kind in lines if kind is None)
@@ -192,7 +173,7 @@ def _statement_pieces(
 ) -> Iterator[_Piece]:
     """Yield the pieces of statements in the lines from `first` to before `last` (from 0; None: to the end).
 
-    They need what is `around` them; within a statement that is split, `least` is the worth of one that says little by itself.
+    They need the pieces `around` them; within a split statement, `least_worth` is the worth of one that says little.
     """
     position, glue = first, around
     for statement in body:

@@ -1,4 +1,4 @@
-"""Documents: what is read in one piece, a topic with its messages as a tree or a kernel version; the most telling come first."""
+"""Documents: a topic with its messages as a tree, or a kernel version, read in one piece; the most telling come first."""
 
 import hashlib
 import heapq
@@ -14,7 +14,7 @@ from scrapers.posts.cleaning import LARGEST_TEXT, both_ends, without_encoded
 from state.community import TEAM, CommunityView, Post
 
 _WORD = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]|[^\W_]{3,}")
-"""A word or figure, and a character of scripts that put no space between words."""
+"""A word or number, and a character of scripts without spaces between words."""
 _LEAST_WORDS = 6
 """Different words of a message that is shown; a reply of fewer is mostly thanks."""
 _LEAST_NEW = 8
@@ -30,7 +30,7 @@ class Document:
 
     item: str
     """`topic/ID` or `kernel/ID`."""
-    opened: datetime
+    created_at: datetime
     """Time of the topic or of the kernel version."""
     posts: tuple[Post, ...]
     votes: int | None
@@ -44,7 +44,7 @@ class Document:
     @property
     def time(self) -> datetime:
         """Latest time of its parts."""
-        return max(self.opened, *(post.time for post in self.posts))
+        return max(self.created_at, *(post.time for post in self.posts))
 
     @property
     def public_score(self) -> float | None:
@@ -53,25 +53,25 @@ class Document:
 
     @property
     def digest(self) -> str:
-        """Hash of the text, whatever order the votes would show it in."""
+        """Hash of the text, independent of its order by votes."""
         text = "\0".join(f"{post.item}\0{post.text}" for post in sorted(self.posts, key=lambda post: post.item))
         return hashlib.sha256(f"{self.title}\0{text}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def documents(view: CommunityView) -> list[Document]:
-    """Return all that can be read, in order of the opening; replies of hardly a word are left out."""
-    threads, found_documents = defaultdict[str, list[Post]](list), []
+    """Return all that can be read, in order of creation; replies of hardly a word are left out."""
+    threads, all_documents = defaultdict[str, list[Post]](list), []
     for post in view.posts():
         if post.kind == "kernel":
             readable_post = replace(post, text=without_encoded(post.text))
-            found_documents.append(Document(post.item, post.time, (readable_post,), post.votes))
+            all_documents.append(Document(post.item, post.time, (readable_post,), post.votes))
         elif post.topic_id is not None and len(words_of(post)) >= _LEAST_WORDS:
             threads[post.topic_id].append(post)
     for topic in view.topics():
         if posts := tuple(_thread(threads[topic.id])):
             votes = topic.votes if topic.votes is not None else posts[0].votes
-            found_documents.append(Document(topic.item, topic.time, posts, votes))
-    return sorted(found_documents, key=lambda document: (document.opened, document.item))
+            all_documents.append(Document(topic.item, topic.time, posts, votes))
+    return sorted(all_documents, key=lambda document: (document.created_at, document.item))
 
 
 def _thread(messages: Sequence[Post]) -> Iterator[Post]:
@@ -88,7 +88,7 @@ def _thread(messages: Sequence[Post]) -> Iterator[Post]:
 
 
 def words_of(*posts: Post) -> set[str]:
-    """Return the different words and figures of some texts."""
+    """Return the different words and numbers of some texts."""
     return {word for post in posts for word in _WORD.findall(post.text.lower())}
 
 
@@ -100,14 +100,13 @@ def most_telling(
     fresh_since: datetime | None = None,
     longest: int = LARGEST_TEXT,
 ) -> Iterator[Document]:
-    """Yield unread documents, the most telling first, counting those already yielded as read; those without news never.
+    """Yield unread documents, the most telling first, counting those already yielded as read; never one without news.
 
     The worth of a document is (1 + 2·votes + tier + 3·score + 2·fresh) · new / ∜length, each but the length from 0 to 1:
     votes on a logarithmic scale, 1 for the most voted; the opening author's tier, 1 for a grandmaster; score is 1 for the
-    unread kernel with the best public score, 1/2 for the second, and so on; fresh is 1 for what has grown since `fresh_since`,
-    as what is new has no votes yet; new is n / (n + 100), where n counts its words and figures that nothing read so far has. Of
-    two that promise as much the shorter goes first, as reading is paid by length, of which what is beyond `longest` characters is
-    not shown. `known` are the words of what has been read.
+    unread kernel with the best public score, 1/2 for the second, and so on; fresh is 1 for posts since `fresh_since`, which
+    have no votes yet; new is n / (n + 100), where n counts its words and numbers that were not read so far. Of two equally
+    promising ones the shorter goes first, as reading is paid by length, up to `longest` characters. `known_words` were read.
     """
     scores = sorted({d.public_score for d in unread if d.public_score is not None}, reverse=not lower_is_better)
     most_votes = max((d.votes or 0 for d in unread), default=0)
@@ -124,7 +123,7 @@ def most_telling(
 
     texts = [words_of(*document.posts) for document in unread]
     worth = [signals(document) for document in unread]
-    # What is new only shrinks: a document that is still the first after a second look is the next; of equals the earlier.
+    # `new` only shrinks: a document that is still the first when computed again is the next; of equals the earlier.
     heap = [(-value, place) for place, value in enumerate(worth)]
     heapq.heapify(heap)
     while heap:
@@ -141,20 +140,20 @@ def most_telling(
 
 
 def is_note(document: Document) -> bool:
-    """Return whether a document is of the owner's notes."""
+    """Return whether a document is one of the owner's notes."""
     return document.posts[0].tier == TEAM
 
 
 def excerpt(document: Document, characters: int) -> Document:
-    """Return a document with about so many characters of text at the most.
+    """Return a document with about so many characters of text at most.
 
-    Of a topic the opening message and the most voted answers stay, in their order, and of a message that is longer by itself
-    its two ends; of a script or notebook what `code_excerpt` keeps.
+    Of a topic the opening message and the most voted answers stay, in their order, and of a longer opening message its two
+    ends; of a script or notebook what `code_excerpt` keeps.
     """
     first, *answers = document.posts
     if first.kind == "kernel":
         return replace(document, posts=(replace(first, text=code_excerpt(first.text, characters)),))
-    opening = _shortened(first, characters)
+    opening = replace(first, text=both_ends(first.text, characters))
     remaining_characters, kept_ids = characters - len(opening.text), {first.id}
     for post in sorted(answers, key=lambda post: (-(post.votes or 0), post.time, post.id)):
         remaining_characters -= len(post.text)
@@ -162,7 +161,3 @@ def excerpt(document: Document, characters: int) -> Document:
             break
         kept_ids.add(post.id)
     return replace(document, posts=(opening, *(post for post in answers if post.id in kept_ids)))
-
-
-def _shortened(post: Post, limit: int) -> Post:
-    return replace(post, text=both_ends(post.text, limit))

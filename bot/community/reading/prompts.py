@@ -20,7 +20,7 @@ class Findings(BaseModel, extra="ignore", frozen=True):
     suggestions: tuple[str, ...] = ()
     """Each one self-contained: a technique, with its parameters and measured effect if the post gives them."""
     fails: tuple[str, ...] = ()
-    """What was measured to bring nothing."""
+    """Negative results."""
     resources: tuple[str, ...] = ()
     novelty: float = Field(0, ge=0, le=10)
     feasibility: float = Field(0, ge=0, le=10)
@@ -37,7 +37,7 @@ class DocumentFindings(Findings):
 
 
 class ReadAnswer(BaseModel, extra="ignore", frozen=True):
-    """What the documents of one prompt hold; those with nothing are only named."""
+    """The findings of the documents of one prompt; those with nothing are only named."""
 
     documents: tuple[DocumentFindings, ...]
     nothing: tuple[str, ...] = ()

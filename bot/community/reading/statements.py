@@ -1,4 +1,4 @@
-"""What a statement of a public script is good for: of no interest and why, or how much it says of the solution."""
+"""How much a statement of a public script says of the solution, or why it is of no interest."""
 
 import ast
 import re
@@ -64,7 +64,7 @@ _MOST_LINES = 4
 
 
 def kind_of(text: str, statement: ast.stmt | None) -> Kind | None:
-    """Return why a statement is of no interest, None if it is of some; without a statement the text is a line of no Python."""
+    """Return why a statement, or without one a line of another language, is of no interest; None: it is of some."""
     if statement is None:
         return next((kind for kind, mark in _IDLE_LINE if mark.fullmatch(text)), None)
     match statement:
@@ -93,7 +93,7 @@ def kind_of(text: str, statement: ast.stmt | None) -> Kind | None:
 
 
 def _kind_of_value(value: ast.expr, text: str) -> Kind | None:
-    """Return why an expression that stands alone is of no interest: what a notebook shows is a print too."""
+    """Return why an expression statement is of no interest; what a notebook displays counts as a print."""
     if not isinstance(value, ast.Call):
         return "prints"
     root, called = _root(value), _called(value)
@@ -123,9 +123,9 @@ def worth_of(text: str, statement: ast.stmt | None = None) -> int:
     bare = re.sub(r"#[^\n]*", "", text)
     if _MODEL.search(bare):
         return 5
-    return (
-        4 if _VALIDATION.search(bare) else 3 if _FEATURES.search(bare) or isinstance(statement, ast.FunctionDef) else 1
-    )
+    if _VALIDATION.search(bare):
+        return 4
+    return 3 if _FEATURES.search(bare) or isinstance(statement, ast.FunctionDef) else 1
 
 
 def worth_of_prose(text: str) -> int:

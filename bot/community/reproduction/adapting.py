@@ -1,4 +1,4 @@
-"""A kernel made to run here without a model: Kaggle's folders, no network, no drawings, its submission found."""
+"""A kernel adapted to run here without a model: Kaggle's folders, no network, no drawings, its submission found."""
 
 import ast
 import re
@@ -48,23 +48,26 @@ def refusal(
     """Return why a kernel cannot run here, None if it can be tried; arguments as of `adapted`."""
     try:
         source = python_of(text, language)
-        check_needs(source.code, source.dropped, files, competition, packages)
+        check_needs(source.code, source.commands, files, competition, packages)
     except UnsupportedKernel as error:
         return str(error)
     return None
 
 
 def with_head(code: str, item: str, files: Collection[str], competition: str) -> str:
-    """Return a kernel's code below what gives it Kaggle's folders."""
+    """Return a kernel's code below a head that gives it Kaggle's folders."""
     code = _ABSOLUTE.sub(lambda folder_match: "../input" if folder_match[1] == "input" else "../working", code)
+    tree, known_stems = ast.parse(code), {stem for path in files for stem in stems(path)}
+    texts = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    names = {part for text in texts for part in text.split("/") if part in known_stems or TABLE.search(part)}
     head = _HEAD.read_text(encoding="utf-8").format(
         item=item,
         competition=competition,
-        wanted=sorted(_names(code, files)),
-        # Drawings cost time, and their packages' functions come and go; read as pictures, files must be real.
-        # An unused package may be missing; one that is there is imported all the same.
+        wanted=sorted(names),
+        # Drawings cost time, and their packages' functions change; files read as pictures must be real.
+        # An unused package may be missing; one that is installed is imported all the same.
         stand_ins=[] if "imread" in code else list(DRAWING),
-        unused=sorted(unused_packages(ast.parse(code))),
+        unused=sorted(unused_packages(tree)),
         dashes=_DASHES,
     )
     return f"{head}{code}"
@@ -75,20 +78,13 @@ def without_head(script: str) -> str:
     return script.partition(f"# {_DASHES}\n")[2]
 
 
-def _names(code: str, files: Collection[str]) -> set[str]:
-    """Return the tables, and the competition's files and folders, that the code names."""
-    known_stems = {stem for path in files for stem in stems(path)}
-    texts = (n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant) and isinstance(n.value, str))
-    return {part for text in texts for part in text.split("/") if part in known_stems or TABLE.search(part)}
-
-
 @dataclass(frozen=True)
 class KernelScript:
     """A kernel as Python 3."""
 
     code: str
-    dropped: tuple[str, ...]
-    """Lines and cells that only a notebook understands, such as `!pip install catboost`, as they were."""
+    commands: tuple[str, ...]
+    """Removed lines and cells that only a notebook understands, such as `!pip install catboost`."""
 
 
 def python_of(text: str, language: str | None) -> KernelScript:
@@ -130,7 +126,7 @@ def _shown_language(name: str | None) -> str:
 
 
 def _fault(codes: Sequence[str], error: BaseException) -> str:
-    """Return why code is no Python 3, by the first cell that is none."""
+    """Return why code is not Python 3, by the first such cell."""
     place = ""
     for number, code in enumerate(codes, 1):
         try:

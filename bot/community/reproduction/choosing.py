@@ -1,4 +1,4 @@
-"""Which public kernels are worth running: the strongest, and of these the most different."""
+"""Choice of the public kernels to run: the strongest, and of these the most different."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from state.community import Post, Repeat
 _VOTES = 0.3
 """Weight of a kernel's place by votes beside that by score."""
 _LIKENESS = 0.5
-"""What a kernel loses that calls the same functions as one that was tried; scores are places from 0 to 1."""
+"""Loss of a kernel that calls the same functions as one that was tried; scores are places from 0 to 1."""
 _CALLED = re.compile(r"\b([A-Za-z_]\w{2,})\(|^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
 
 
@@ -26,15 +26,19 @@ def in_order(
     scores = _places({p.item: oriented(p.public_score) for p in kernels if p.public_score is not None})
     votes = _places({p.item: float(p.votes) for p in kernels if p.votes is not None})
     worth = {item: (1 - _VOTES) * scores.get(item, 0.0) + _VOTES * votes.get(item, 0.0) for item in by_item}
-    called = {item: _called(post.text) for item, post in by_item.items()}
+    called = {
+        item: frozenset(name for pair in _CALLED.findall(post.text) for name in pair if name)
+        for item, post in by_item.items()
+    }
     texts = {_original(item, repeats) for item in tried_items}
     untried, likeness = {item for item in by_item if item not in tried_items}, dict.fromkeys(by_item, 0.0)
     latest = [item for item in tried_items if item in called]
     while untried:
         for item in untried:
-            likeness[item] = max(
-                [likeness[item], *(_likeness(called[item], called[latest_item]) for latest_item in latest)]
-            )
+            for other in latest:
+                union = called[item] | called[other]
+                overlap = len(called[item] & called[other]) / len(union) if union else 0.0
+                likeness[item] = max(likeness[item], overlap)
         best_item = max(untried, key=lambda item: (worth[item] - _LIKENESS * likeness[item], by_item[item].time, item))
         untried.discard(best_item)
         latest = []
@@ -45,17 +49,9 @@ def in_order(
 
 
 def _places(values: Mapping[str, float]) -> dict[str, float]:
-    """Return each one's place from 0 to 1, the highest value's; equal values share one."""
+    """Return each item's place from 0 to 1, that of the highest value; equal values share one."""
     sorted_values = sorted(set(values.values()))
     return {item: (sorted_values.index(value) + 1) / len(sorted_values) for item, value in values.items()}
-
-
-def _called(text: str) -> frozenset[str]:
-    return frozenset(name for pair in _CALLED.findall(text) for name in pair if name)
-
-
-def _likeness(first: frozenset[str], second: frozenset[str]) -> float:
-    return len(first & second) / len(first | second) if first | second else 0.0
 
 
 def _original(item: str, repeats: Mapping[str, Repeat]) -> str:

@@ -1,4 +1,4 @@
-"""What a kernel needs that is not here, as its code shows before it is run."""
+"""Missing needs of a kernel, as its code shows before it is run."""
 
 import ast
 import re
@@ -36,7 +36,7 @@ _PACKAGES = frozenset(
         "vecstack", "xgboost",
     }
 )  # fmt: skip
-"""What kernels import most that is not on every machine, by the name in an import."""
+"""Packages that kernels often import and that are not on every machine, by the name in an import."""
 DRAWING = (
     "matplotlib", "mpl_toolkits", "pylab", "seaborn", "plotly", "bokeh", "altair", "wordcloud", "missingno", "IPython",
     "plotnine", "ggplot", "cufflinks", "holoviews", "folium", "squarify", "pandas_profiling", "ydata_profiling", "sweetviz",
@@ -69,7 +69,7 @@ _ANSWERS = re.compile(r"sub|pred|answer|result|output|final|solution|ans\b|\d\.\
 _READS = re.compile(r"read_\w+|load|loadtxt|genfromtxt|fromfile|imread|load_model|open|ZipFile|File")
 _STORES = re.compile(r"to_\w+|save\w*|dump|write\w*|copy\w*|move|rename|makedirs|mkdir")
 _PLAIN_PATH = re.compile(r"[^_.-][^*{}%\n]*|\.{1,2}/[^*{}%\n]*")
-"""A file's name or path that is no pattern, and no end of a name that is put together."""
+"""A file's name or path, but not a pattern or the end of a composed name."""
 
 
 def check_needs(
@@ -77,32 +77,28 @@ def check_needs(
 ) -> None:
     """Check that a kernel needs nothing that is not here.
 
-    `dropped` are the notebook's commands that were left out of the code; files are paths below the data folder, which Kaggle
-    mounts under the competition's slug.
+    `dropped_commands` are the notebook's commands that were removed from the code; files are paths below the data folder,
+    which Kaggle mounts under the competition's slug.
 
     Raises:
-        UnsupportedKernel: it needs the network, packages or files that are not there, or makes no predictions; the message
-            names them after a colon.
+        UnsupportedKernel: it needs the network, missing packages or files, or makes no predictions; the message names them
+            after a colon.
     """
     tree = ast.parse(code)
     missing = list(dict.fromkeys(_missing(tree, files, competition)))
-    if addresses := [missing_file for missing_file in missing if "://" in missing_file]:
+    if addresses := [file for file in missing if "://" in file]:
         raise UnsupportedKernel(f"it needs the network: {_in_words(addresses)}")
-    if submission_files := [
-        missing_file for missing_file in missing if "/" in missing_file and _OTHERS_FILE.search(missing_file)
-    ]:
+    if submission_files := [file for file in missing if "/" in file and _OTHERS_FILE.search(file)]:
         raise UnsupportedKernel(f"it blends submission files of other people: {_in_words(submission_files)}")
     if missing:
-        sets = list(dict.fromkeys(missing_file.split("/")[0] for missing_file in missing))
+        sets = list(dict.fromkeys(file.split("/")[0] for file in missing))
         raise UnsupportedKernel(f"it reads files that are not the competition's: {_in_words(sets)}")
     for command in dropped_commands:
         if command_match := _SHELL_NETWORK.match(command):
             raise UnsupportedKernel(f"it needs the network: {command_match[1]}")
-    idle = unused_packages(tree)
-    if missing_packages := [
-        package for package in dict.fromkeys(_missing_packages(tree, packages)) if package not in idle
-    ]:
-        raise UnsupportedKernel(f"it needs packages that are not installed: {_in_words(missing_packages)}")
+    unused = unused_packages(tree)
+    if absent := [package for package in dict.fromkeys(_missing_packages(tree, packages)) if package not in unused]:
+        raise UnsupportedKernel(f"it needs packages that are not installed: {_in_words(absent)}")
     if call := next(_network_calls(tree), None):
         raise UnsupportedKernel(f"it needs the network: {call}")
     if not (writes_predictions(tree, code) or trains(tree, code)):
@@ -115,7 +111,7 @@ def trains(tree: ast.AST, code: str) -> bool:
 
 
 def writes_predictions(tree: ast.AST, code: str) -> bool:
-    """Return whether a kernel writes a file that may be a submission; what a name of its own says counts."""
+    """Return whether a kernel writes a file that may be a submission, by its name if it has one."""
     if not _WRITES.search(code):
         return False
     names = [text for call in _calls(tree) if _stores(call) for text in _texts(call) if TABLE.search(text)]
@@ -123,7 +119,7 @@ def writes_predictions(tree: ast.AST, code: str) -> bool:
 
 
 def unused_packages(tree: ast.AST) -> set[str]:
-    """Return the packages of which a kernel uses nothing that it imports: anything may stand in for them."""
+    """Return the packages that a kernel imports and does not use: anything may stand in for them."""
     use_counts = Counter(
         node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     )
@@ -141,10 +137,12 @@ def _root(module: str) -> str:
     return module.partition(".")[0]
 
 
+def _text(node: ast.AST) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
 def _texts(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+    return (text for text in map(_text, ast.walk(tree)) if text is not None)
 
 
 def _calls(tree: ast.AST) -> Iterator[ast.Call]:
@@ -156,23 +154,16 @@ def _called(call: ast.Call) -> str:
 
 
 def _stores(call: ast.Call) -> bool:
-    """Whether a call writes a file, or makes or moves one."""
-    name, modes = (
-        _called(call),
-        (*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")),
-    )
-    mode_texts = (
-        mode_node.value
-        for mode_node in modes
-        if isinstance(mode_node, ast.Constant) and isinstance(mode_node.value, str)
-    )
-    return bool(_STORES.fullmatch(name)) or (
-        name in ("open", "ZipFile", "File") and any(mode.startswith(("w", "a", "x")) for mode in mode_texts)
-    )
+    """Return whether a call writes, creates or moves a file."""
+    name = _called(call)
+    arguments = (*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode"))
+    modes = [str(mode.value) for mode in arguments if isinstance(mode, ast.Constant)]
+    is_open = name in ("open", "ZipFile", "File") and any(mode.startswith(("w", "a", "x")) for mode in modes)
+    return is_open or bool(_STORES.fullmatch(name))
 
 
 def match_file(path: str, files: Collection[str]) -> bool:
-    """Return whether a path, whatever folders it begins with, ends in a competition's file or folder, or names just one file."""
+    """Return whether a path ends in a competition's file or folder, or its name is that of just one file."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     paths, names = _index(tuple(files))
     return any("/".join(parts[start:]) in paths for start in range(len(parts))) or bool(parts and names[parts[-1]] == 1)
@@ -209,21 +200,27 @@ def _missing(tree: ast.Module, files: Collection[str], competition: str) -> Iter
             if TABLE.search(remainder or first):
                 if not match_file(f"{first}/{remainder}", files):
                     yield f"{first}/{remainder}".rstrip("/").removeprefix(f"{competition}/")
-            elif (
-                slash
-                and strange
-                and first not in (competition, *known_stems)
-                and not (remainder and match_file(remainder, files))
-            ):
+                continue
+            is_foreign = slash and strange and first not in (competition, *known_stems)
+            if is_foreign and not (remainder and match_file(remainder, files)):
                 yield f"{first}/{remainder}".rstrip("/")
-    folders = _folders(tree)
+    # Names that are assigned a folder's path, with its slash.
+    folders = {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and str(node.value.value).endswith("/")
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     for call in _calls(tree):
         if call.args and _READS.fullmatch(_called(call)) and not _stores(call):
             for text in _last_text(call.args[0], folders):
+                name = PurePosixPath(text).name
+                is_table = TABLE.search(name) and _PLAIN_PATH.fullmatch(name)
                 if "://" in text:
                     yield text
-                elif _is_absent(text, written_names, files) and not _INPUT.search(text):
-                    yield PurePosixPath(text).name
+                elif is_table and not (name in written_names or match_file(text, files) or _INPUT.search(text)):
+                    yield name
 
 
 def _last_text(argument: ast.expr, folders: Collection[str]) -> Iterator[str]:
@@ -240,29 +237,6 @@ def _last_text(argument: ast.expr, folders: Collection[str]) -> Iterator[str]:
             yield from _last_text(last, folders)
 
 
-def _folders(tree: ast.AST) -> set[str]:
-    """Return the names that are assigned a path of a folder, with its slash."""
-    assigned = (
-        node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-    )
-    return {
-        target.id
-        for node in assigned
-        if str(getattr(node.value, "value", "")).endswith("/")
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-
-
-def _is_absent(text: str, written_names: Collection[str], files: Collection[str]) -> bool:
-    name = PurePosixPath(text).name
-    return (
-        bool(TABLE.search(name) and _PLAIN_PATH.fullmatch(name))
-        and name not in written_names
-        and not match_file(text, files)
-    )
-
-
 _ARCHIVE = re.compile(r"\.(?:zip|gz|7z|tar|tgz|bz2|xz)$")
 
 
@@ -276,15 +250,10 @@ def stems(path: str) -> Iterator[str]:
 
 
 def _missing_packages(tree: ast.Module, packages: Collection[str]) -> Iterator[str]:
-    """Yield the packages that a kernel imports without an alternative, and that are not here, its author's modules too."""
+    """Yield the missing packages that a kernel imports without an alternative, its author's modules too."""
     plain = {_plain(package) for package in packages}
-    own_modules = {
-        PurePosixPath(text).stem
-        for call in _calls(tree)
-        if _stores(call)
-        for text in _texts(call)
-        if text.endswith(".py")
-    }
+    written_texts = (text for call in _calls(tree) if _stores(call) for text in _texts(call))
+    own_modules = {PurePosixPath(text).stem for text in written_texts if text.endswith(".py")}
     present = (*sys.stdlib_module_names, *DRAWING, *REMOVED_MODULES, *own_modules)
     for node in tree.body:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -307,28 +276,21 @@ def _plain(package: str) -> str:
 
 
 def _network_calls(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        name = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
+    for call in _calls(tree):
+        name = ast.unparse(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else ""
         last = name.split(".")[-1]
         if last in _NETWORK or ".".join(name.split(".")[-2:]) in _NETWORK:
             yield name
-        elif any(_downloads(keyword) for keyword in node.keywords) or (
-            last == "from_pretrained" and node.args and _is_hub_name(node.args[0])
+            continue
+        options = [(k.arg, k.value.value) for k in call.keywords if isinstance(k.value, ast.Constant)]
+        hub_names = [text for text in map(_text, call.args[:1]) if text is not None and "input" not in text]
+        if (
+            ("pretrained", True) in options
+            or ("weights", "imagenet") in options
+            or (last == "from_pretrained" and hub_names)
         ):
             yield f"{name} downloads weights"
 
 
-def _is_hub_name(argument: ast.expr) -> bool:
-    return isinstance(argument, ast.Constant) and isinstance(argument.value, str) and "input" not in argument.value
-
-
-def _downloads(keyword: ast.keyword) -> bool:
-    value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
-    return (keyword.arg == "pretrained" and value is True) or (keyword.arg == "weights" and value == "imagenet")
-
-
 def _in_words(names: Sequence[str]) -> str:
-    and_more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(name[:80] for name in names[:3]) + and_more
+    return ", ".join(name[:80] for name in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -23,7 +23,7 @@ class RepairKernel(TemplatePrompt[str]):
     item: Item
     script: str
     begins_at: int
-    """Line of what was run at which the script begins: lines above it give it Kaggle's folders."""
+    """First line of the script in the executed text: the lines above it give it Kaggle's folders."""
     files: tuple[str, ...]
     """Paths below the competition's data folder."""
     fault: str

@@ -28,15 +28,15 @@ from state.steps import Key, StepKind
 from state.tables import Reproduction
 
 _KERNEL_CHOICE, _NO_KERNEL = StepKind("reproduce", tuple[str, ...]), StepKind("reproduce: none", str)
-"""Steps that say which kernels a batch runs, by their items, and why it runs none or no further one."""
+"""Steps with the items of the kernels that a batch runs, and with the reason why it runs none or no more."""
 _PER_KERNEL = 2 / 3
 """Share of the time for all kernels that one may take."""
 _MIN_SECONDS = 15.0
-"""Seconds below which none is begun: most would be killed."""
+"""Minimum time limit of a kernel: with less, most would be killed."""
 _LEAST_SHARED = 60.0
-"""The same where it shares its core with a coder: of four that were begun with 40 to 120 s, none ended in time."""
+"""The same if it shares its core with a coder: of four started with 40 to 120 s, none ended in time."""
 _MOST_FILES = 3_000
-"""Paths of data that are looked at; of more, pictures mostly, their folders are enough."""
+"""Paths of data that are read; of more, mostly pictures, the folders are enough."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _OFFLINE = re.compile(
     r"URLError|ConnectionError|Temporary failure in name resolution|Network is unreachable|gaierror|Max retries exceeded"
@@ -46,19 +46,19 @@ _NO_NLTK = re.compile(r"Resource .*not found|nltk_data|Can't find model '")
 
 @dataclass(frozen=True)
 class _KernelRun:
-    """What came of running one kernel."""
+    """The execution of one kernel."""
 
     script: str
-    done: ExecutionRecord
+    execution: ExecutionRecord
     repaired: bool = False
 
 
 async def reproduce_batch(context: RunContext, number: int, *, shares_cores: bool = False) -> list[int]:
-    """Run the next public kernels and score them on withheld rows that stand in for the test rows; return their nodes.
+    """Run the next public kernels and score them on validation rows in place of the test rows; return their nodes.
 
-    Asked again with the same number, it goes on with the same kernels where it was; what had ended is not run again. No
-    node stays unfinished: one is made once its kernel has ended. Without a sandbox that contains them, and where no labels
-    are withheld, none is run. With `shares_cores` a kernel, once begun, shares its cores with whoever wants them.
+    Called again with the same number, it continues with the same kernels; finished ones are not run again. No node stays
+    unfinished: one is created once its kernel has ended. Without a sandbox that contains them, or without withheld labels,
+    none is run. With `shares_cores` a running kernel shares its cores.
 
     Raises:
         InfrastructureFailure: our own machinery failed.
@@ -66,7 +66,14 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
     """
     if context.community is None or not context.community.counts().kernels:
         return []
-    if obstacle := _barred(context):
+    obstacle = ""
+    if context.settings_of(ReproductionSettings).kernels == 0:
+        obstacle = "as configured"
+    elif not context.executor.contains:
+        obstacle = "they are third-party code, and this sandbox isolates nothing"
+    elif context.executor.self_reported is not None:
+        obstacle = "nothing can be scored here, so none could be measured"
+    if obstacle:
         await _give_up(context, number, obstacle)
         return []
     files = data_paths(context.executor.settings.data)
@@ -77,15 +84,25 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
         except BudgetExceeded as error:
             await _give_up(context, number, str(error))
             return ()
-        kernel_items = await _choose(context, files, context.settings_of(ReproductionSettings).kernels)
+        community, as_of = context.community, context.clock.as_of()
+        if community is None:
+            return ()
+        await record_refused(context, files)
+        rows = {row.id: row.state for row in reproductions(context.store, context.run_id, as_of)}
+        tried_items = {*rows, *(item for batch in context.steps.all(_KERNEL_CHOICE).values() for item in batch)}
+        # Kernels similar to one that cannot run are no worse for that.
+        kernels = [p for p in community.posts() if p.kind == "kernel" and rows.get(p.item) != "recognised"]
+        ordered_posts = in_order(kernels, tried_items, context.card.oriented, community.repeats())
+        count = context.settings_of(ReproductionSettings).kernels
+        kernel_items = tuple(post.item for post in islice(ordered_posts, count))
         if not kernel_items:
             await _give_up(context, number, "no other published kernel can run here")
-        return tuple(kernel_items)
+        return kernel_items
 
     kernel_items = await context.steps.once(_KERNEL_CHOICE, choose, Key(attempt=number))
     if not kernel_items:
         return []
-    # Numbered at once, before anything is waited for: what the search decides meanwhile comes after them.
+    # Numbered before anything is awaited: decisions of the search meanwhile come after them.
     nodes = await context.decisions.reproduce(kernel_items)
     try:
         await context.executor.view(REPRODUCED)
@@ -103,27 +120,16 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
 
 
 def why_no_more(context: RunContext) -> str | None:
-    """Return why the run has run no public kernel, or no further one; None: nothing kept it from it."""
+    """Return why the run has run no public kernel, or no more; None: there was no obstacle."""
     if reasons := context.steps.all(_NO_KERNEL):
         return reasons[max(reasons)]
-    has_begun = any(context.steps.all(_KERNEL_CHOICE).values())
+    has_started = any(context.steps.all(_KERNEL_CHOICE).values())
     finished = reproductions(context.store, context.run_id, context.clock.as_of())
-    return "the run ended before the first one had" if has_begun and not finished else None
-
-
-def _barred(context: RunContext) -> str | None:
-    """Return why the settings allow no kernel; None: they allow some."""
-    if context.settings_of(ReproductionSettings).kernels == 0:
-        return "as configured"
-    if not context.executor.contains:
-        return "they are strangers' code, and this sandbox isolates nothing"
-    if context.executor.self_reported is not None:
-        return "nothing can be scored here, so none could be measured"
-    return None
+    return "the run ended before the first one had" if has_started and not finished else None
 
 
 async def _give_up(context: RunContext, number: int, reason: str) -> None:
-    """Say once a run why no public kernel is run, or no further one; the report has each batch's reason."""
+    """Report once per run why no public kernel is run, or no more; the report has each batch's reason."""
 
     async def note() -> str:
         if not context.steps.all(_NO_KERNEL):
@@ -144,24 +150,10 @@ def data_paths(data: Path) -> tuple[str, ...]:
     return tuple(sorted({*paths, *top}))
 
 
-async def _choose(context: RunContext, files: tuple[str, ...], count: int) -> list[str]:
-    """Return the items of the next kernels to run; those that cannot run here are recorded, and not counted."""
-    community, as_of = context.community, context.clock.as_of()
-    if community is None:
-        return []
-    await record_refused(context, files)
-    rows = {row.id: row.state for row in reproductions(context.store, context.run_id, as_of)}
-    tried_items = {*rows, *(item for batch in context.steps.all(_KERNEL_CHOICE).values() for item in batch)}
-    # What is like a kernel that cannot run is no worse for that.
-    kernels = [post for post in community.posts() if post.kind == "kernel" and rows.get(post.item) != "recognised"]
-    ordered_posts = in_order(kernels, tried_items, context.card.oriented, community.repeats())
-    return [post.item for post in islice(ordered_posts, count)]
-
-
 async def record_refused(context: RunContext, files: tuple[str, ...] | None = None) -> None:
-    """Record which public kernels cannot run here, as their code shows, and why, and say it in one line.
+    """Record and report which public kernels cannot run here by their code, and why; each is checked once.
 
-    What is recorded is not looked at again; `files` are as of `data_paths`.
+    `files` are as of `data_paths`.
     """
     if context.community is None:
         return
@@ -188,14 +180,23 @@ async def record_refused(context: RunContext, files: tuple[str, ...] | None = No
     with context.store.write() as tx:
         for post in kernels:
             if post.item in reasons:
-                add_reproduction(tx, _refused_row(context, post, reasons[post.item]))
+                row = Reproduction(
+                    run_id=context.run_id,
+                    id=post.item,
+                    title=post.title,
+                    state="recognised",
+                    reason=reasons[post.item],
+                    published=post.public_score,
+                    known_at=post.time,
+                )
+                add_reproduction(tx, row)
     runnable = len(kernels) - len(reasons) - sum(row.state == "recognised" for row in rows)
     summary = skipped_line(reasons.values())
     context.say(f"{runnable} of {len(kernels)} public kernels can be tried here; skipped: {summary}")
 
 
 def skipped_line(reasons: Iterable[str]) -> str:
-    """Return how many kernels cannot run for each reason, the most frequent first, with what they lack."""
+    """Return how many kernels cannot run for each reason, the most frequent first, with their missing needs."""
     kinds: dict[str, list[str]] = defaultdict(list)
     for reason in reasons:
         kind, _, names = reason.partition(":")
@@ -203,7 +204,7 @@ def skipped_line(reasons: Iterable[str]) -> str:
     kind_summaries = []
     for kind, reasons_of_kind in sorted(kinds.items(), key=lambda pair: -len(pair[1])):
         missing_names = [name for name, _ in Counter(", ".join(reasons_of_kind).split(", ")).most_common(4) if name]
-        # What is wrong with a line of code tells a reader nothing here.
+        # Faults in single lines of code do not matter here.
         name_list = f": {', '.join(missing_names)[:120]}" if missing_names and "Python" not in kind else ""
         kind_summaries.append(f"{kind} ({len(reasons_of_kind)}{name_list})")
     return "; ".join(kind_summaries)
@@ -216,12 +217,12 @@ class KernelFigures:
     published: int
     """Latest versions that the run may see."""
     runnable: int
-    """Of these, without what lacks something here, as its code shows."""
+    """Those that lack nothing here, as their code shows."""
     measured: int
 
 
 def kernel_figures(context: RunContext) -> KernelFigures | None:
-    """Return how many public kernels there are, can be tried and were measured; None where the run looked at none."""
+    """Return how many public kernels there are, can be tried and were measured; None if the run has considered none."""
     rows = reproductions(context.store, context.run_id, context.clock.as_of())
     if context.community is None or not (rows or context.steps.all(_KERNEL_CHOICE)):
         return None
@@ -230,34 +231,27 @@ def kernel_figures(context: RunContext) -> KernelFigures | None:
     return KernelFigures(published, published - states["recognised"], states["ran"])
 
 
-def _refused_row(context: RunContext, post: Post, reason: str) -> Reproduction:
-    return Reproduction(
-        run_id=context.run_id,
-        id=post.item,
-        title=post.title,
-        state="recognised",
-        reason=reason,
-        published=post.public_score,
-        known_at=post.time,
-    )
-
-
 async def _reproduce(
     context: RunContext, post: Post, node: int, files: tuple[str, ...], shares_cores: bool
 ) -> list[int]:
-    """Run one kernel, repaired once where that may help, and keep what came of it."""
+    """Run one kernel, repaired once where that may help, and store the result."""
     known_rows = reproductions(context.store, context.run_id, context.clock.as_of())
     if any(row.id == post.item for row in known_rows):
         return []
     script = adapted(post, files, context.card.slug, context.machine.names)
     attempt = _KernelRun(script, await _run(context, node, post.item, script, 0, shares_cores))
-    reason = _reason(attempt.done)
-    if attempt.done.score is None and reason is None and not _can_be_repaired(attempt):
-        reason = f"it writes no submission: {attempt.done.fault or ''}"
-    if attempt.done.score is None and reason is None:
-        attempt = await _repaired(context, post, node, attempt, files, shares_cores)
-        reason = _reason(attempt.done)
-    execution, score = attempt.done, attempt.done.score
+    reason = _reason(attempt.execution)
+    if attempt.execution.score is None and reason is None:
+        code = without_head(script)
+        tree = ast.parse(code)
+        # A kernel that ran to its end, and trains no model, has no predictions to write.
+        has_failed = attempt.execution.reason is not ExitReason.FINISHED
+        if trains(tree, code) or (has_failed and writes_predictions(tree, code)):
+            attempt = await _repaired(context, post, node, attempt, files, shares_cores)
+            reason = _reason(attempt.execution)
+        else:
+            reason = f"it writes no submission: {attempt.execution.fault or ''}"
+    execution, score = attempt.execution, attempt.execution.score
     row = Reproduction(
         run_id=context.run_id,
         id=post.item,
@@ -296,13 +290,13 @@ async def _run(
 
 
 def _seconds(context: RunContext, shares_cores: bool) -> float:
-    """Return the time limit of a kernel that begins now.
+    """Return the time limit of a kernel that starts now.
 
     Raises BudgetExceeded: too little is left of the share of the run that kernels may take, or of the run.
     """
     share = context.settings_of(ReproductionSettings).share * context.budget.seconds
     runs = context.steps.all(EXECUTED, part=REPRODUCED).values()
-    # In idle time a kernel may wait for long; what it waited is not spent.
+    # In idle time a kernel may wait for long; waiting does not count.
     spent_seconds = sum(min(run.seconds, run.cpu_seconds or run.seconds) for run in runs)
     remaining = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
     limit = min(_PER_KERNEL * share, share - spent_seconds, remaining or 0.0)
@@ -313,7 +307,7 @@ def _seconds(context: RunContext, shares_cores: bool) -> float:
 
 
 def _reason(execution: ExecutionRecord) -> str | None:
-    """Return why a kernel failed where the cause is known and nothing that a repair mends; None otherwise."""
+    """Return why a kernel failed, if the cause is known and a repair cannot fix it; None otherwise."""
     if execution.score is not None:
         return None
     fault, output = execution.fault or "", execution.output
@@ -330,18 +324,13 @@ def _reason(execution: ExecutionRecord) -> str | None:
     return None
 
 
-def _can_be_repaired(attempt: _KernelRun) -> bool:
-    """Return whether a repair can give predictions: a kernel that ran to its end, and trains no model, has none to write."""
-    code = without_head(attempt.script)
-    tree = ast.parse(code)
-    return trains(tree, code) or (attempt.done.reason is not ExitReason.FINISHED and writes_predictions(tree, code))
-
-
 async def _repaired(
     context: RunContext, post: Post, node: int, attempt: _KernelRun, files: tuple[str, ...], shares_cores: bool
 ) -> _KernelRun:
-    """Return what came of the kernel as a model changed it; where it has no answer or no time is left, as it was."""
-    execution, script = attempt.done, without_head(attempt.script)
+    """Run the kernel as repaired by a model; without an answer or enough time, return the attempt as it was."""
+    execution, script = attempt.execution, without_head(attempt.script)
+    # Only the traceback: the other output of a kernel may contain rows of the data.
+    trace = execution.output.partition("\n\n[output before]\n")[0]
     prompt = RepairKernel(
         task=context.task,
         machine=context.machine,
@@ -350,7 +339,7 @@ async def _repaired(
         begins_at=attempt.script.removesuffix(script).count("\n") + 1,
         files=tuple(sorted({path.split("/")[0] for path in files})),
         fault=execution.fault or "",
-        trace=_trace(execution.output),
+        trace=trace if trace.startswith("Traceback") else "",
         seconds=execution.limit or 0.0,
     )
     try:
@@ -359,14 +348,8 @@ async def _repaired(
         if code.split() == script.split():
             context.say(f"node {node}: {post.item} cannot be repaired: the model found nothing to fix")
             return attempt
-        mended = with_head(code, post.item, files, context.card.slug)
-        return _KernelRun(mended, await _run(context, node, post.item, mended, 1, shares_cores), repaired=True)
+        repaired = with_head(code, post.item, files, context.card.slug)
+        return _KernelRun(repaired, await _run(context, node, post.item, repaired, 1, shares_cores), repaired=True)
     except (ModelRefused, BudgetExceeded) as error:
         context.say(f"node {node}: {post.item} cannot be repaired: {error}")
         return attempt
-
-
-def _trace(output: str) -> str:
-    """Return the traceback alone: what else a kernel prints may hold rows of the data."""
-    trace = output.partition("\n\n[output before]\n")[0]
-    return trace if trace.startswith("Traceback") else ""

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.agents.comind.labs import experiments
-from bot.agents.comind.lineage import conclusion, lacks
+from bot.agents.comind.lineage import conclusion, ensemble_gaps
 from bot.engine.experiment import Experiment
 from bot.engine.results import BlendSoFar
 from bot.engine.tree import NodeView, Tree
@@ -50,8 +50,8 @@ def test_the_blend_lacks_what_was_left_out_and_what_nobody_tried():
 
     blend = BlendSoFar((2, 3), {2: 1.0}, "probabilities", NodeScore(0.4))
     context: Any = SimpleNamespace(blend=blend)
-    text = lacks(context, Tree((node(2, "linear"), node(3, "naive Bayes"))))
+    text = ensemble_gaps(context, Tree((node(2, "linear"), node(3, "naive Bayes"))))
     assert "in the blend: linear." in text
     assert "not in it: naive Bayes." in text
     assert "transformer" in text.partition("Nothing scored yet uses: ")[2]
-    assert lacks(SimpleNamespace(blend=None), Tree(())) == ""  # type: ignore[arg-type] # it reads the blend alone
+    assert ensemble_gaps(SimpleNamespace(blend=None), Tree(())) == ""  # type: ignore[arg-type] # it reads the blend alone

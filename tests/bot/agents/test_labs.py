@@ -101,10 +101,10 @@ async def test_two_labs_plan_log_and_close_without_waiting_for_each_other(tmp_pa
     parent = next(iter(rows[3].parents))
     last = model.plans[-1]
     assert 'lab 2 method: "b matters", components: "it is the signal", limitations: "few rows"' in last.insights[0]
-    assert len(last.others) == 1
+    assert len(last.open_drafts) == 1
     assert last.room.lab
     assert drafts["4"].codebase_node == parent
-    assert drafts["4"].share == pytest.approx(last.room.usual * last.room.of_run)
+    assert drafts["4"].share == pytest.approx(last.room.usual_share * last.room.of_run)
     # What came of the labs, by code.
     assert [report.draft_id for report in reports] == [None, "1", "2", "3", "4"]
     fourth = reports[-1]

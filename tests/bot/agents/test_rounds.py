@@ -70,7 +70,7 @@ def test_a_draft_keeps_to_the_share_that_its_plan_gave_it():
     assert choose(planned, TIME) == [Action("improve", (3,), 2)]
     generous = Tree((replace(spent, draft_share=0.5), node(3, 2, 0.6, seconds=10.0)))
     assert choose(generous, TIME, slots=2) == [Action("improve", (2,), 1), Action("improve", (3,), 2)]
-    [scripts] = {RoundsPolicy().left([replace(spent, draft_share=0.3)], STEPS).scripts}
+    [scripts] = {RoundsPolicy().draft_left([replace(spent, draft_share=0.3)], STEPS).scripts}
     assert scripts == 14
 
 
@@ -82,8 +82,8 @@ def test_what_open_drafts_may_still_use_is_not_given_away():
     begun = node(2, 1, 0.5, seconds=132.0)
     found = room(Tree((begun, node(3, 2, state="running"))), Remaining(None, None, 1500.0, 3600.0), 2)
     assert found.seconds == 1500.0 - (0.12 * 3600.0 - 132.0)
-    assert found.usual * found.seconds == pytest.approx(0.12 * 3600.0)
-    assert found.least * found.seconds == pytest.approx(70.0), "to write one script, and to run a short one"
+    assert found.usual_share * found.seconds == pytest.approx(0.12 * 3600.0)
+    assert found.min_share * found.seconds == pytest.approx(70.0), "to write one script, and to run a short one"
     assert found.of_run * 3600.0 == pytest.approx(found.seconds)
     counted = room(Tree((begun, node(3, 2, state="running"))), Remaining(30, 50, None, None), 2)
     assert (counted.scripts, counted.seconds) == (31 - 5, None)
@@ -91,12 +91,12 @@ def test_what_open_drafts_may_still_use_is_not_given_away():
 
 def test_no_two_drafts_are_planned_at_once_but_for_two_slots_and_where_both_fit():
     opened = Tree((node(2, 1, state="running"),))
-    assert room(opened, TIME, 1).most == 1
+    assert room(opened, TIME, 1).max_drafts == 1
     two = room(opened, TIME, 1, openings=2, slots=2)
-    assert (two.most, two.seconds) == (2, 6000.0)
+    assert (two.max_drafts, two.seconds) == (2, 6000.0)
     late = room(opened, Remaining(None, None, 100.0, 3600.0), 1, openings=2, slots=2)
-    assert late.most == 1
-    assert late.least <= late.usual <= 1
+    assert late.max_drafts == 1
+    assert late.min_share <= late.usual_share <= 1
 
 
 def test_slots_get_different_drafts_and_never_one_in_flight():

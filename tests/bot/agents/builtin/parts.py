@@ -139,7 +139,7 @@ def plan_drafts(
     """A prompt for drafts."""
     room = Room(most, 1 / most, 0.1, 0.9, 60.0, seconds=80.0)
     shown = (tuple(ideas), tuple(reports), (RESULT,), ("90 s of 100 s",), room)
-    return PlanDrafts(task, TABLE, MACHINE, *shown, others=tuple(beside))
+    return PlanDrafts(task, TABLE, MACHINE, *shown, open_drafts=tuple(beside))
 
 
 def open_draft(number: int, codebase: int | None, *ideas: int, aim: str = "A gain.") -> OpenDraft:

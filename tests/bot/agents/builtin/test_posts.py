@@ -111,12 +111,6 @@ async def test_next_steps_of_a_report_are_ideas_that_its_script_lacks() -> None:
     assert not any("square root" in i.text for i in ideas)
 
 
-async def test_a_draft_without_a_score_is_reported_as_such() -> None:
-    told = await answer(WriteReport(TASK, "Roots", "Take roots.", (attempt("x", None, "exit status 1", ""),)))
-    assert "no script" in told.method
-    assert "exit status 1" in told.limitations
-
-
 async def test_a_review_says_what_a_run_showed() -> None:
     assert "0.11" in (await answer(ReviewRun(TASK, attempt(CODE, 0.11)))).summary
     failed = await answer(ReviewRun(TASK, attempt(CODE, None, "exit status 1", "Traceback\nKeyError: 'x'")))

@@ -106,9 +106,10 @@ def test_every_table_switch_at_once_gives_a_blend_and_a_table_of_experiments(tmp
     assert "linear model C=0.1 on square roots" in told.output
 
 
-def test_labels_are_written_where_the_metric_wants_labels(tmp_path: Path) -> None:
+@pytest.mark.parametrize("metric", ["accuracy", pytest.param("grade.py", marks=pytest.mark.integration)])
+def test_labels_are_written_where_the_metric_or_else_the_sample_wants_labels(tmp_path: Path, metric: str) -> None:
     valid = lay_out(tmp_path, leaves(), "id", ["kind"], {"kind": "a"})
-    told = run(tmp_path, baseline_script(replace(TASK, metric="accuracy", prediction_columns=("kind",)), "").code)
+    told = run(tmp_path, baseline_script(one_column(metric, "kind"), "").code)
     assert (told.validation["kind"] == valid["kind"]).mean() > 0.7
 
 
@@ -277,13 +278,6 @@ def test_a_deviation_is_told_beside_the_quantity(tmp_path: Path) -> None:
     assert told.validation["volume"].nunique() > 50
     assert told.validation["sure"].nunique() == 1
     assert told.validation["sure"].iloc[0] not in (0, 100)
-
-
-@pytest.mark.integration
-def test_of_a_metric_without_a_name_the_sample_says_that_labels_are_wanted(tmp_path: Path) -> None:
-    valid = lay_out(tmp_path, leaves(), "id", ["kind"], {"kind": "a"})
-    told = run(tmp_path, baseline_script(one_column("grade.py", "kind"), "").code)
-    assert (told.validation["kind"] == valid["kind"]).mean() > 0.7
 
 
 @pytest.mark.integration

@@ -229,20 +229,6 @@ def test_other_numbers_in_the_same_order_give_the_same_nodes(tree: Tree, search:
     assert actions(renumbered, search, seed=seed) == expected
 
 
-def test_numbers_in_another_order_leave_the_distribution_alone():
-    """Of nodes with different scores; which of equals is the earlier one is told by the numbers."""
-    tree = Tree((*drafts(3), *scored(0, 0, 0, 0.1, 0.7, 0.3).nodes[3:]))
-    mirrored = Tree(tuple(replace(n, id=7 - n.id) for n in reversed(tree.nodes)))
-    search = replace(AUTOMIND, debug_prob=0.5)
-    shares = [
-        Counter({(a.kind, a.parents, a.knowledge): count / 4_000 for a, count in chosen(t, search, 4_000).items()})
-        for t in (tree, mirrored)
-    ]
-    back = {(kind, tuple(7 - p for p in parents), seen): share for (kind, parents, seen), share in shares[1].items()}
-    assert back.keys() == shares[0].keys()
-    assert back == pytest.approx(shares[0], abs=0.03)
-
-
 # Worlds.
 
 

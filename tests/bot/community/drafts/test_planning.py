@@ -189,7 +189,7 @@ async def test_a_resumed_run_holds_a_plan_to_the_room_that_it_was_told(store: St
     here = context(store, Scripted(RuntimeError("killed"), answer))
     with pytest.raises(RuntimeError):
         await plan_drafts(here, 1, 1, room)
-    await plan_drafts(here, 1, 1, lambda: replace(room(), least=0.9, of_run=0.1))
+    await plan_drafts(here, 1, 1, lambda: replace(room(), min_share=0.9, of_run=0.1))
     draft = draft_row(here, 1)
     assert here.asker.prompts[1].room == room()
     assert draft.share == pytest.approx(0.2 * 0.5)
@@ -273,12 +273,12 @@ IDEAS = tuple(IdeaText(Item(f"idea/{n}", CUTOFF), n, "try it", 5.0, 0) for n in 
     ],
 )
 def test_a_plan_that_breaks_a_rule_is_refused_with_the_rule(drafts: tuple[dict[str, Any], ...], fault: str):
-    prompt = replace(asked(2), others=(BESIDE,), ideas=IDEAS)
+    prompt = replace(asked(2), open_drafts=(BESIDE,), ideas=IDEAS)
     with pytest.raises(Unparsable, match=fault):
         prompt.parse(answered(*drafts))
 
 
 def test_drafts_that_differ_enough_are_taken():
-    prompt = replace(asked(2), others=(BESIDE,), ideas=IDEAS)
+    prompt = replace(asked(2), open_drafts=(BESIDE,), ideas=IDEAS)
     drafts = ({"ideas": [1, 3], "share": 0.5, "aim": "gain on the best"}, {"ideas": [4], "share": 0.5})
     assert [draft.share for draft in prompt.parse(answered(*drafts)).drafts] == [0.5, 0.5]

@@ -133,9 +133,9 @@ CODES = {
 
 @pytest.mark.parametrize("number", CODES)
 def test_an_idea_is_seen_in_code_that_carries_it_out_and_in_no_other(number: int) -> None:
-    assert uses({"fit.py": CODES[number]}, "v2", IDEAS).seen == {number}
+    assert uses({"fit.py": CODES[number]}, "v2", IDEAS).seen_ideas == {number}
     commented = "\n".join(f"# {line}" for line in CODES[number].splitlines())
-    assert not uses({"fit.py": commented, "notes.txt": CODES[number]}, "v2", IDEAS).seen
+    assert not uses({"fit.py": commented, "notes.txt": CODES[number]}, "v2", IDEAS).seen_ideas
 
 
 def test_another_forest_is_another_idea() -> None:
@@ -148,9 +148,9 @@ def test_several_files_are_one_experiment() -> None:
 
 
 def test_an_idea_that_is_named_by_number_counts_whatever_it_says_and_the_note_goes_before_comments() -> None:
-    assert uses({}, "idea6-sorted: by length", IDEAS).named == {6}
-    assert uses({"fit.py": "# Idea 6 and idea 2\nx = 1"}, "sorted", IDEAS).named == {2, 6}
-    assert uses({"fit.py": "# idea 2\nx = 1"}, "idea 6", IDEAS).named == {6}
+    assert uses({}, "idea6-sorted: by length", IDEAS).named_ideas == {6}
+    assert uses({"fit.py": "# Idea 6 and idea 2\nx = 1"}, "sorted", IDEAS).named_ideas == {2, 6}
+    assert uses({"fit.py": "# idea 2\nx = 1"}, "idea 6", IDEAS).named_ideas == {6}
     assert uses({}, "idea 99", IDEAS).ideas == frozenset(), "the pool has none of this number"
     assert uses({"fit.py": CODES[2]}, "without idea 2", IDEAS).ideas == frozenset()
 

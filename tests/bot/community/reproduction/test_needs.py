@@ -89,14 +89,14 @@ def test_a_cells_commands_are_left_out_and_named_and_its_python_stays() -> None:
         "```python cell\na = 7\\\n  % 4\n```"
     )
     source = python_of(text, "python")
-    assert source.dropped == ("!ls", "!ls")
+    assert source.commands == ("!ls", "!ls")
     assert source.code.split() == ["if", "True:", "pass", "names", "=", "[]", "a", "=", "7\\", "%", "4"]
 
 
 def test_magics_that_jupytext_commented_out_are_run() -> None:
     source = python_of("# %%\nx = 1  # %time\n# %time y = x\n# !wget a\n\n# %% [markdown]\n# # Title\n", "python")
     assert source.code == "# %%\nx = 1  # %time\ny = x\npass\n\n# %% [markdown]\n# # Title\n"
-    assert source.dropped == ("!wget a",)
+    assert source.commands == ("!wget a",)
     assert python_of("# %time y = x\nx = 1\n", "python").code == "# %time y = x\nx = 1\n"
 
 

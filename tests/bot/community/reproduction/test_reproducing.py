@@ -198,7 +198,7 @@ async def test_strangers_code_is_not_run_where_nothing_contains_it(tmp_path: Pat
     async with run_on(tmp_path, sandbox=ProcessSandbox()) as context:
         assert await reproduce_batch(context, 1) == []
         assert rows(context) == {}
-        assert "strangers' code" in (why_no_more(context) or "")
+        assert "third-party code" in (why_no_more(context) or "")
 
 
 @pytest.mark.integration
