@@ -15,7 +15,7 @@ Stage = Literal["uploading", "uploaded", "pushing", "pushed", "ran", "failed"]
 pushed: the site has the notebook, and runs it; ran: its output was checked; failed: it is not submitted, or in vain."""
 
 NOTEBOOK_REFUSED = "notebook.refused"
-"""Event: the dress rehearsal of a node's notebook failed, and why; nothing was pushed."""
+"""Event: the check of a node's notebook failed, and why; nothing was pushed."""
 _TYPES = tuple(f"notebook.{stage}" for stage in get_args(Stage))
 REMOVED = "notebook.removed"
 """Event: what a package was at the site is removed, as nothing needs it any more."""
@@ -90,7 +90,7 @@ def notebook_states(session: Session, run_id: str, package: str | None = None) -
 
 
 def failures_of(session: Session, run_id: str) -> Mapping[int, str]:
-    """Return why a node's notebook was refused by the dress rehearsal, or failed at the site; the last reason counts."""
+    """Return why a node's notebook was refused by the notebook check, or failed at the site; the last reason counts."""
     types = (NOTEBOOK_REFUSED, "notebook.failed")
     query = select(Event).where(Event.run_id == run_id, col(Event.type).in_(types)).order_by(col(Event.seq))
     return {event.node: str(event.data["reason"]) for event in session.exec(query) if event.node is not None}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.agents.builtin import BUILT_IN
 from bot.configuration import Configuration, Settings
-from bot.engine.services import Machinery
+from bot.engine.services import SharedServices
 from bot.evaluation.client.worker import Worker
 from bot.execution.open_leases import open_leases
 from bot.extensions import extension
@@ -114,7 +114,7 @@ async def open_shared(
             speed=clock.speed if isinstance(clock, FastClock) else 1.0,
             client=client,
             poller=Poller(client, store, cleaners, settings.polling),
-            machinery=Machinery(sandbox, leases, models, worker, BUILT_IN),
+            machinery=SharedServices(sandbox, leases, models, worker, BUILT_IN),
             gpus=gpus,
             day=open_day(settings.budget, store, clock),
             slots=Slots(daemon.slots),

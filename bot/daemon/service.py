@@ -212,7 +212,7 @@ class _Daemon:
     async def _deliver_the_last(self) -> None:
         """Send what is left; after a failure try again in a moment, as a cancelled attempt may still be under way."""
         for _ in range(_LAST_ROUNDS):
-            if not (await self._deliver_once()).failed:
+            if not (await self._deliver_once()).failed_count:
                 return
             await asyncio.sleep(_CHECK_SECONDS)
 

@@ -1,11 +1,11 @@
 """Earlier nodes and their results, read from the database for coders and policies."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from sqlalchemy import func
-from sqlmodel import Session, col, select
+from sqlmodel import col, select
 
 from bot.engine.context import RunContext
 from bot.engine.experiment import experiments_in
@@ -21,13 +21,13 @@ from state.store import Store
 from state.tables import Draft, Event, Node
 
 _LOG = 300
-"""Characters of a notebook's log that a prompt shows, its last ones."""
+"""Last characters of a notebook's log that a prompt shows."""
 _MOST_SINGLE = 200
-"""Nodes that are read one by one; of more, all are read."""
+"""Nodes that are read by number; if there are more, all are read."""
 
 
 BLEND = StepKind("blend", BlendFit)
-"""Steps that fit the blend of so many scripts, and that say how a blend's node is made."""
+"""Steps with the blend of a node."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class NodeFeedback:
     seconds: float
     """Of the script's last run alone."""
     findings: tuple[str, ...] = ()
-    """What guards found in the run, a sentence each."""
+    """Of guards, a sentence each."""
     infer: str | None = None
-    """Its second script, in a notebook competition."""
+    """Its inference script, in a notebook competition."""
 
 
 @contextmanager
@@ -73,39 +73,26 @@ def read_tree(store: Store, run_id: str, lower_is_better: bool, cache: TreeCache
         with store.read() as session:
             last = session.exec(select(func.max(Event.seq)).where(Event.run_id == run_id)).one() or 0
             query, touched = select(Node).where(Node.run_id == run_id), None
-            if cache.seen is not None:
-                news = select(Event.node).where(Event.run_id == run_id, Event.seq > cache.seen).distinct()
-                touched = [node for node in session.exec(news) if node is not None] if last > cache.seen else []
+            if cache.last_event is not None:
+                news = select(Event.node).where(Event.run_id == run_id, Event.seq > cache.last_event).distinct()
+                touched = [node for node in session.exec(news) if node is not None] if last > cache.last_event else []
                 # More would make the statement too long, and are hardly fewer than all.
                 query = query.where(col(Node.id).in_(touched)) if len(touched) <= _MOST_SINGLE else query
             rows = session.exec(query).all() if touched is None or touched else ()
-            scores = _scores_of(session, run_id, touched) if rows else {}
-            partial = _partial(session, run_id) if rows else frozenset()
-            shares = (
-                dict(session.exec(select(Draft.id, Draft.share).where(Draft.run_id == run_id)).all()) if rows else {}
-            )
-        views = (_view(row, lower_is_better, scores.get(row.id)) for row in rows)
-        return cache.update(
-            {
-                view.id: replace(view, draft_share=shares.get(str(view.draft_id)), complete=view.id not in partial)
-                for view in views
-            },
-            last,
-        )
-
-
-def _scores_of(session: Session, run_id: str, nodes: Sequence[int] | None) -> dict[int, NodeScore]:
-    """Return the scores of nodes; None: of all."""
-    requested = nodes if nodes is not None and len(nodes) <= _MOST_SINGLE else None
-    steps = read_steps(session, run_id, EXECUTED, (GUARDED,), requested)
-    return {key.node: execution.score for key, execution in steps.items() if execution.score is not None}
-
-
-def _partial(session: Session, run_id: str) -> frozenset[int]:
-    """Return the experiments that leave out folds or have no predictions of the test rows, and all nodes that are withdrawn."""
-    withdrawn = session.exec(select(Node.id).where(Node.run_id == run_id, col(Node.withdrawn))).all()
-    partial = (experiment.node for experiment in experiments_in(session, run_id) if not experiment.complete)
-    return frozenset((*withdrawn, *partial))
+            views = {}
+            if rows:
+                requested = touched if touched is not None and len(touched) <= _MOST_SINGLE else None
+                steps = read_steps(session, run_id, EXECUTED, (GUARDED,), requested)
+                scores = {key.node: execution.score for key, execution in steps.items()}
+                shares = dict(session.exec(select(Draft.id, Draft.share).where(Draft.run_id == run_id)).all())
+                # Experiments without some folds or predictions of the test rows, and withdrawn nodes.
+                partial = {e.node for e in experiments_in(session, run_id) if not e.complete}
+                partial |= set(session.exec(select(Node.id).where(Node.run_id == run_id, col(Node.withdrawn))))
+                for row in rows:
+                    view = _view(row, lower_is_better, scores.get(row.id))
+                    share = shares.get(str(view.draft_id))
+                    views[row.id] = replace(view, draft_share=share, complete=row.id not in partial)
+        return cache.update(views, last)
 
 
 def _view(row: Node, lower_is_better: bool, score: NodeScore | None) -> NodeView:
@@ -132,7 +119,8 @@ def attempt(context: RunContext, node: int) -> NodeFeedback:
     with context.store.read() as session:
         row = session.get_one(Node, (context.run_id, node))
         last = last_execution(session, context.run_id, node)
-        failed = _at_kaggle(session, context.run_id, node) if context.takes_notebooks and row.status == "valid" else ()
+        states = notebook_states(session, context.run_id).values() if context.takes_notebooks else ()
+    failed_at_kaggle = [s for s in states if row.status == "valid" and s.node == node and s.stage == "failed"]
     score = None if last is None else last.score
     guards = () if score is None else score.guards
     return NodeFeedback(
@@ -145,15 +133,10 @@ def attempt(context: RunContext, node: int) -> NodeFeedback:
         error=row.error,
         output="" if last is None else last.output,
         seconds=0.0 if last is None else last.seconds,
-        findings=(*(guard.sentence for guard in guards if guard.verdict == "suspicious"), *failed),
-    )
-
-
-def _at_kaggle(session: Session, run_id: str, node: int) -> tuple[str, ...]:
-    """Return how a node's notebook failed at Kaggle, if it did, with the end of its log."""
-    failed_states = [s for s in notebook_states(session, run_id).values() if s.node == node and s.stage == "failed"]
-    return tuple(
-        f"at Kaggle its notebook failed: {state.reason} {state.log[-_LOG:]}".rstrip() for state in failed_states
+        findings=(
+            *(guard.sentence for guard in guards if guard.verdict == "suspicious"),
+            *(f"at Kaggle its notebook failed: {s.reason} {s.log[-_LOG:]}".rstrip() for s in failed_at_kaggle),
+        ),
     )
 
 
@@ -165,14 +148,14 @@ def code(context: RunContext, node: int) -> str:
 
 
 def infer_code(context: RunContext, node: int) -> str | None:
-    """Return a node's second script, which predicts in a notebook; None where it has none."""
+    """Return a node's inference script, which predicts in a notebook; None if it has none."""
     with context.store.read() as session:
         row = session.get_one(Node, (context.run_id, node))
     return context.store.blob(row.infer_sha).decode() if row.infer_sha else None
 
 
 def holdout_seconds(context: RunContext, node: int) -> float | None:
-    """Return how long a node's hold-out run took, or None where it had none."""
+    """Return the seconds of a node's hold-out run; None if it had none."""
     with context.store.read() as session:
         execution = kept_execution(session, context.run_id, node)
     return None if execution is None else execution.seconds

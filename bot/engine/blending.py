@@ -1,4 +1,4 @@
-"""The blend of a run's scored scripts: fitted again whenever one more has a score, and a node once it may be handed in."""
+"""The blend of a run's scored scripts: fitted after each new score, and a node once it may be submitted."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.engine.attempts import BLEND, load_tree
 from bot.engine.context import RunContext
-from bot.engine.dress_rehearsal import packable, rehearsed
+from bot.engine.notebook_check import check_notebook, packable
 from bot.engine.results import (
     BLENDED,
     FITTED_ON_HOLDOUT,
@@ -26,13 +26,13 @@ from state.progress import create_node, end_node
 from state.steps import Key
 
 FEWEST = 2
-"""Scripts with a score, from which on there is a blend."""
+"""Minimum number of members."""
 _OUT_OF_FOLD = 10_000
-"""Added to the number of a fit out of fold, as those on the hold-out view are numbered by themselves."""
+"""Added to the number of an out-of-fold fit, as fits on the hold-out view have numbers of their own."""
 
 
 class Blending:
-    """The blends of one run; they are fitted in a worker of their own, so that no score waits for one."""
+    """The blends of one run; they are fitted in a separate worker, so that no score waits for one."""
 
     def __init__(self, context: RunContext, worker: Worker) -> None:
         self._context = context
@@ -63,20 +63,19 @@ class Blending:
             await context.new_score.wait()
 
     async def settle(self) -> None:
-        """Wait for the fit that runs, which a blend that is handed in would begin again were it cancelled."""
+        """Wait for the running fit, which a submitted blend would have to repeat if it were cancelled."""
         async with self._busy:
             pass
 
     async def as_node(self) -> NodeView | None:
-        """Make a node of the blend of all scripts that have a score, with its members as parents; None: there is no blend.
+        """Create a node of the blend of all scored scripts, with its members as parents; None: there is no blend.
 
-        Asked again without news, it returns the same node. The node is there once all about it is known, so that none stays
-        unfinished where the bot is killed. Where notebooks are handed in, its own is rehearsed first; if it is refused, the node
-        has no score.
+        Called again without new scores, it returns the same node. The node is created once it is complete, so that a kill
+        leaves none unfinished. In a notebook competition its notebook is checked first; if it is refused, the node has no score.
 
         Raises:
             InfrastructureFailure: the worker failed.
-            BudgetExceeded: the rehearsal does not fit into a budget.
+            BudgetExceeded: the notebook check does not fit into a budget.
         """
         context = self._context
         async with self._busy:
@@ -86,14 +85,21 @@ class Blending:
             parents = tuple(sorted(blended.recipe.weights))
             look = number + _OUT_OF_FOLD if blended.score.oof is not None else number
             node = await context.decisions.ensemble(Action("ensemble", parents, look=look))
-            await context.steps.once(BLEND, lambda: _as_fit(blended), Key(node))
+
+            async def fit() -> BlendFit:
+                return BlendFit(blended)
+
+            await context.steps.once(BLEND, fit, Key(node))
             execution = await context.steps.once(EXECUTED, lambda: self._execution(node, blended), Key(node, GUARDED))
-            refusal = (await rehearsed(context, node)).reason if context.takes_notebooks else None
+            refusal = (await check_notebook(context, node)).reason if context.takes_notebooks else None
         tree = load_tree(context)
         if all(ensemble.id != node for ensemble in tree.ensembles):
             seconds, score = sum(tree[parent].seconds for parent in parents), execution.value
+            recipe = blended.recipe
+            calibrated = f"; calibrated by {', '.join(recipe.calibration)}" if recipe.calibration else ""
+            plan = f"Blend of {members_in_words(recipe.weights)}, combined by {recipe.space}{calibrated}."
             with context.store.write() as tx:
-                create_node(tx, context.run_id, id=node, action="ensemble", parents=parents, plan=_plan(blended))
+                create_node(tx, context.run_id, id=node, action="ensemble", parents=parents, plan=plan)
                 if refusal is None:
                     end_node(tx, context.run_id, node, "valid", score=score, seconds=seconds)
                 else:
@@ -101,25 +107,24 @@ class Blending:
         return load_tree(context)[node]
 
     async def _newest(self) -> tuple[int, FittedBlend | None]:
-        """Return the number of the fit of what may be members now, and their blend; None: blending them gains nothing."""
-        members = self._members()
+        """Return the number of the fit of the present candidates, and their blend; None: blending them gains nothing."""
+        context, members = self._context, self._members()
         candidates = tuple(member.node for member in members)
         if len(members) < FEWEST:
-            self._drop_stale(candidates)
+            # Members of the newest blend may have been withdrawn.
+            if newest_blend(context.store, context.run_id) is not None:
+                self._record_none(candidates, "too few scripts are left")
             return 0, None
         kind = FITTED_OUT_OF_FOLD if _out_of_fold(members) else FITTED_ON_HOLDOUT
-        number, fit = await self._context.steps.newest(
+        number, fit = await context.steps.newest(
             kind, lambda fit: fit.candidates == candidates, lambda: self._fit(members)
         )
         return number, fit.blend
 
-    def _drop_stale(self, candidates: Sequence[int]) -> None:
-        """Record that there is no blend any more, where members of the newest one were withdrawn."""
-        context = self._context
-        if newest_blend(context.store, context.run_id) is not None:
-            sentence = "nothing is blended: too few scripts are left"
-            with context.store.write() as tx:
-                tx.record(BLENDED, run_id=context.run_id, of=list(candidates), sentence=sentence)
+    def _record_none(self, candidates: Sequence[int], reason: str) -> None:
+        with self._context.store.write() as tx:
+            sentence = f"nothing is blended: {reason}"
+            tx.record(BLENDED, run_id=self._context.run_id, of=list(candidates), sentence=sentence)
 
     async def _fit(self, members: Sequence[Member]) -> BlendFit:
         context = self._context
@@ -134,12 +139,11 @@ class Blending:
                 folds or withheld, members, bank, context.seed, None if folds is None else withheld
             )
         except NoBlend as error:
-            with context.store.write() as tx:
-                tx.record(BLENDED, run_id=context.run_id, of=list(candidates), sentence=f"nothing is blended: {error}")
+            self._record_none(candidates, str(error))
             return BlendFit(None, candidates)
         recipe, score, gain = blended.recipe, blended.score, blended.score.gain
         with context.store.write() as tx:
-            # Without the final score, which nobody may know before the run's end.
+            # Without the final score, which is secret until the run's end.
             tx.record(
                 BLENDED,
                 run_id=context.run_id,
@@ -155,7 +159,7 @@ class Blending:
         return BlendFit(blended, candidates)
 
     async def _execution(self, node: int, blended: FittedBlend) -> ExecutionRecord:
-        """Return what stands in for a script's hold-out run: the blend's own file, checked as a script's is."""
+        """Return the execution in place of a script's hold-out run: the blend's own file, checked as a script's."""
         executor = self._context.executor
         view, (folder, _) = await executor.view(GUARDED), executor.folder.blends_of(node)
         folder.mkdir(parents=True, exist_ok=True)
@@ -175,9 +179,9 @@ class Blending:
         )
 
     def _members(self) -> list[Member]:
-        """Return what may be combined: experiments with predictions out of fold, or, where these are too few, all nodes.
+        """Return the candidates: experiments with out-of-fold predictions, or, if these are too few, all nodes.
 
-        What a guard found worthless is left out, and so are stacks, whose own predictions out of fold are too good.
+        Nodes that a guard found worthless are left out, and stacks, whose out-of-fold predictions are too good.
         """
         context, bank = self._context, self._context.executor.folder.bank
         if context.needs_scripts or context.experiments is None:
@@ -208,15 +212,5 @@ class Blending:
 
 
 def _out_of_fold(members: Sequence[Member]) -> bool:
-    """Return whether members are experiments with predictions out of fold."""
+    """Return whether members are experiments with out-of-fold predictions."""
     return all(member.validation is not None for member in members)
-
-
-async def _as_fit(blended: FittedBlend) -> BlendFit:
-    return BlendFit(blended)
-
-
-def _plan(blended: FittedBlend) -> str:
-    recipe = blended.recipe
-    calibrated = f"; calibrated by {', '.join(recipe.calibration)}" if recipe.calibration else ""
-    return f"Blend of {members_in_words(recipe.weights)}, combined by {recipe.space}{calibrated}."

@@ -59,17 +59,17 @@ class RunContext:
     machine: Machine
     preview: str
     baseline: Callable[[TaskText, str], Script]
-    """Writes the safe baseline, from the task and the preview of its data."""
+    """Writes the baseline, from the task and the preview of its data."""
     decisions: Decisions
     """The decisions so far, by which nodes are numbered."""
     community_at: Callable[[datetime], CommunityView] | None
-    """Returns the community as of a time; None where the run goes without one."""
+    """Returns the community as of a time; None if the run has none."""
     say: Callable[[str], None]
     """Shows one line of progress."""
     slots: int = 1
-    """Most nodes at a time."""
+    """Maximum number of nodes at a time."""
     spending: Level = field(default_factory=unbounded)
-    """What the run has spent and may spend, within its competition and its day."""
+    """Spending and caps of the run, within its competition and its day."""
     tree_cache: TreeCache = field(default_factory=TreeCache, repr=False, compare=False)
     """The tree as `load_tree` last read it."""
     learning: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
@@ -77,13 +77,13 @@ class RunContext:
     new_score: asyncio.Event = field(default_factory=asyncio.Event, repr=False, compare=False)
     """Set when a script has been scored, and cleared when a blend is fitted."""
     blended: asyncio.Event = field(default_factory=asyncio.Event, repr=False, compare=False)
-    """Set when the newest blend takes in all that was scored, and cleared when a script has been scored."""
+    """Set when the newest blend considers all scored scripts, and cleared when a script has been scored."""
     experiments: ExperimentLog | None = None
-    """The experiments that labs log; None: nobody works in labs, or no labels could be withheld."""
+    """The experiments that labs log; None: there are no labs, or no labels could be withheld."""
     fits: PortfolioFits | None = None
     """The portfolio fits of labs' features; None: there are none."""
     own_data: bool = False
-    """Whether the task is of a person's own data, for which a script is wanted that predicts new rows."""
+    """Whether the task has the user's own data, whose script must predict new rows."""
     blender: Worker | None = None
     """Fits blends; None: nothing is blended."""
     simple: tuple[Script, ...] = ()
@@ -91,11 +91,11 @@ class RunContext:
     notes: Callable[[], tuple[OwnerNote, ...]] = tuple
     """Returns the owner's notes on this competition so far."""
     knowledge: Retriever | None = None
-    """Finds entries of the knowledge base for prompts; None where the run goes without."""
+    """Finds entries of the knowledge base for prompts; None if the run uses none."""
     similarity: TextSimilarity = field(default_factory=WordSimilarity)
     """Compares texts."""
     notebook_limits: NotebookLimits = field(default_factory=NotebookLimits)
-    """What the competition allows its notebooks, if it takes such."""
+    """The competition's limits for notebooks, if it takes such."""
     agent_settings: Mapping[type[BaseModel], BaseModel] = field(default_factory=dict)
     """Settings of the agent and of what it uses, by class; the engine does not read them."""
 
@@ -106,17 +106,17 @@ class RunContext:
 
     @property
     def takes_notebooks(self) -> bool:
-        """Whether notebooks are handed in, which Kaggle runs again on hidden test rows."""
+        """Whether notebooks are submitted, which Kaggle runs again on hidden test rows."""
         return self.card.kind == "code"
 
     @property
     def needs_scripts(self) -> bool:
-        """Whether whole scripts are handed in, so that experiments only guide: notebooks, own data, unlabelled views."""
+        """Whether whole scripts are submitted, and experiments only guide: notebooks, own data, unlabelled views."""
         return self.takes_notebooks or self.own_data or self.executor.self_reported is not None
 
     @property
     def community(self) -> CommunityView | None:
-        """The community as of now; None where the run goes without one."""
+        """The community as of now; None if the run has none."""
         return None if self.community_at is None else self.community_at(self.clock.as_of())
 
     @property
@@ -129,7 +129,7 @@ class RunContext:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """The run's results so far, for prompts; without the baseline's where that is spared."""
+        """The run's results so far, for prompts; without a spare baseline."""
         with self.store.read() as session:
             lines = results(RunRecord.load(session, self.run_id, self.clock.as_of()))
         return tuple(line for line in lines if not (self.tree_cache.spare_baseline and line.node == BASELINE))
@@ -141,17 +141,17 @@ class RunContext:
 
     @property
     def answer_seconds(self) -> float:
-        """Seconds in which the next script is expected to be written: as many as the slowest so far took."""
+        """Expected seconds to write the next script: those of the slowest so far."""
         return self.asker.longest_answer("coder", FIRST_ANSWER_SHARE * self.budget.seconds)
 
     def remaining(self, nodes: int, best_seconds: float | None) -> Remaining:
-        """Return what is left of time or steps, and of money, for a policy; see `RunBudget.remaining`."""
+        """Return the remaining time or steps, and money, for a policy; see `RunBudget.remaining`."""
         money = self.spending.share_left(Kind.MONEY, Kind.TOKENS)
         return replace(self.budget.remaining(nodes, best_seconds), money=money)
 
     @property
     def remaining_lines(self) -> tuple[str, ...]:
-        """The time, money and so on that the run has left, a line each."""
+        """The run's remaining time, money and so on, a line each."""
         lines = [f"{self.budget.seconds_left():.0f} s of {self.budget.seconds:.0f} s"]
         for level in self.spending.levels:
             amounts = level.remaining

@@ -14,8 +14,8 @@ DECIDED = StepKind("decision", tuple[Action, ...])
 class Decisions:
     """The decisions of a run's policy and labs so far, those before a restart included.
 
-    Nodes are numbered in the order of the actions that they carry out, after the baselines. So an action has its number
-    even if the bot was killed before it made the node. A lab has the number of its first node.
+    Nodes are numbered in the order of their actions, after the baselines. So an action has its number even if the bot was
+    killed before it created the node. A lab has the number of its first node.
     """
 
     def __init__(self, steps: Steps, baselines: int = 1) -> None:
@@ -32,7 +32,7 @@ class Decisions:
 
     @property
     def count(self) -> int:
-        """The number of decisions so far, which is the number of the next one."""
+        """The number of decisions so far, and so the number of the next one."""
         return self._count
 
     async def ask(self, policy: Policy, tree: Tree, remaining: Remaining, free_slots: int) -> list[tuple[int, Action]]:
@@ -40,7 +40,7 @@ class Decisions:
         return await self._decide(lambda rng: policy.next_actions(tree, remaining, free_slots, rng))
 
     async def look(self, action: Action) -> int:
-        """Return the number of the node that a lab's look (`action.lab`, `action.look`) makes; the same when asked again."""
+        """Return the number of the node of a lab's scored script (`action.lab`, `action.look`); the same when called again."""
         if action.lab is None:
             raise ValueError("a look belongs to a lab")
         if action.look <= 1:
@@ -52,7 +52,7 @@ class Decisions:
         return number
 
     async def ensemble(self, action: Action) -> int:
-        """Return the number of the node of a blend; the same when asked again for the same fit (`action.look`)."""
+        """Return the number of the node of a blend; the same when called again for the same fit (`action.look`)."""
         for number, decided_action in self:
             if decided_action.kind == "ensemble" and decided_action.look == action.look:
                 return number
@@ -60,7 +60,7 @@ class Decisions:
         return number
 
     async def reproduce(self, kernels: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of the nodes that run public kernels (items such as `kernel/10`); the same when asked again."""
+        """Return the numbers of the nodes that run public kernels (items such as `kernel/10`); the same when called again."""
         reproductions = self._kernels()
         if new := [Action("reproduce", kernel=kernel) for kernel in kernels if kernel not in reproductions]:
             await self._decide(lambda _: new)
@@ -71,14 +71,14 @@ class Decisions:
         return {action.kernel: number for number, action in self if action.kernel is not None}
 
     def lab_of(self, node: int) -> int | None:
-        """Return the number of the lab that made a node; None: no lab did."""
+        """Return the number of the lab of a node; None: it has none."""
         for number, decided_action in self:
             if number == node:
                 return node if decided_action.kind == "lab" else decided_action.lab
         return None
 
     def of_lab(self, lab: int) -> list[int]:
-        """Return the numbers of the nodes that a lab has begun or may have begun, the first one included."""
+        """Return the numbers of the nodes that a lab has started or may have started, its first included."""
         return [number for number, action in self if number == lab or action.lab == lab]
 
     async def _decide(self, choose: Callable[[Random], Sequence[Action]]) -> list[tuple[int, Action]]:

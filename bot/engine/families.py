@@ -1,4 +1,4 @@
-"""Families of models: which of them code uses, by its imports and estimators, and which of them prose names."""
+"""Families of models: those that code uses, by its imports and estimators, and those that prose names."""
 
 import re
 from collections import Counter
@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bot.engine.python_text import Code, code_of
+from bot.engine.python_text import code_of
 
 BOOSTING = ("lightgbm", "xgboost", "catboost", "scikit-learn boosting")
 """Families that are boosted trees."""
 _ANY_BOOSTING = "boosted trees"
-"""What prose names that does not say by which library."""
+"""Name for boosting in prose that does not name a library."""
 _BLEND = "blend"
 
 
@@ -19,7 +19,7 @@ _BLEND = "blend"
 class _Family:
     name: str
     modules: re.Pattern[str] | None
-    """Packages that nothing else is done with."""
+    """Packages with no other use."""
     estimators: re.Pattern[str]
     words: re.Pattern[str] | None
     """Its names in prose."""
@@ -104,27 +104,23 @@ def families(code: str) -> tuple[str, ...]:
 def families_of(files: Mapping[str, str]) -> tuple[str, ...]:
     """Return the families of models that an experiment's files use, the most often used first.
 
-    An import counts if what it brings is used. Comments and strings do not count, nor files that are no code.
+    An import counts if it is used. Comments, strings and files that are not code do not count.
     """
     counts = Counter[str]()
     for path, text in files.items():
         if (code := code_of(path, text)) is not None:
             for family in _FAMILIES:
-                if uses := _count(family, code):
+                packages = [] if family.modules is None else [module.partition(".")[0] for module in code.modules]
+                uses = sum(count for name, count in code.names.items() if family.estimators.fullmatch(name))
+                uses += sum(family.modules.fullmatch(package) is not None for package in packages if family.modules)
+                if uses:
                     counts[family.name] += uses
     return tuple(sorted(counts, key=lambda name: -counts[name]))
 
 
-def _count(family: _Family, code: Code) -> int:
-    calls = sum(count for name, count in code.names.items() if family.estimators.fullmatch(name))
-    modules = family.modules
-    imported = 0 if modules is None else sum(modules.fullmatch(m.partition(".")[0]) is not None for m in code.modules)
-    return calls + imported
-
-
 @lru_cache(maxsize=2048)
 def families_in(text: str) -> frozenset[str]:
-    """Return the families of models that prose names, "boosted trees" where it does not say which."""
+    """Return the families of models that prose names, "boosted trees" if it names no library."""
     families = {family.name for family in _FAMILIES if family.words is not None and family.words.search(text)}
     if not families & {*BOOSTING} and _BOOSTED.search(text):
         families.add(_ANY_BOOSTING)
@@ -142,6 +138,6 @@ _BOOSTED = re.compile(r"\b(?:gbdts?|gbms?|boost(?:ing|ed))\b", re.IGNORECASE)
 
 
 def not_used(names: Iterable[str], used_families: Collection[str]) -> frozenset[str]:
-    """Return which of the families that prose names are not among those used: any boosting makes up for "boosted trees"."""
+    """Return the families that prose names and that are not used; any boosting counts as "boosted trees"."""
     present = {*used_families, *((_ANY_BOOSTING,) if {*used_families} & {*BOOSTING} else ())}
     return frozenset(names) - present

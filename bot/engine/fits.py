@@ -1,10 +1,11 @@
 """Portfolio fits: models that the engine fits on a coder's features in the idle time of labs, each an experiment.
 
-One execution fits one model, so that each counts as soon as it is there, and little is lost with a kill. A request lies in a
-folder of its own; what was fitted is known by the experiments, so that a run that is resumed goes on where it was.
+One execution fits one model, so that it counts at once, and a kill loses little. Each request has a folder of its own; the
+experiments show what was fitted, so that a resumed run continues.
 """
 
 import asyncio
+import contextlib
 import json
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -20,14 +21,14 @@ from bot.engine.results import newest_blend, present_ensemble
 from bot.evaluation.answers.experiments import FitRows
 from bot.execution.record import GUARDED
 from bot.portfolio.plan import CONFIGURATIONS, SCRIPT, PortfolioJob, is_logarithmic, next_models, portfolio_model
-from sandbox import ExecutionOutcome, ExecutionRequest, ExitReason, Lease
+from sandbox import ExecutionOutcome, ExecutionRequest, Lease
 from state.errors import BotError, InvalidSubmission
 from state.labs import labs
 from state.steps import Steps
 
 _REQUEST = "request.json"
 _SHARE, _MIN_SECONDS = 0.15, 60.0
-"""Most processor seconds of one model, as a share of the run's time, and the least (seconds)."""
+"""Processor seconds of one model: maximum share of the run's time, and minimum."""
 _PAUSE = 2.0
 _MOST_FITS = 40
 IMPORTANCES = "importances.json"
@@ -42,7 +43,7 @@ for _name in _os.listdir("data"):
 
 
 class _SkippedModel(InvalidSubmission):
-    """A model that the portfolio leaves out here, which is nothing to tell anybody."""
+    """A model that the portfolio leaves out here, without a message."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,6 @@ class FitRequest:
 _REQUEST_JSON = TypeAdapter(FitRequest)
 
 
-@dataclass(frozen=True)
-class _Executed:
-    """What a script left in the folder that is kept, and how it ended."""
-
-    folder: Path
-    outcome: ExecutionOutcome
-
-
 @dataclass
 class PortfolioFits:
     """The portfolio fits of one run."""
@@ -83,7 +76,7 @@ class PortfolioFits:
 
     @property
     def folder(self) -> Path:
-        """The folder with a folder for each request."""
+        """The parent of the requests' folders."""
         return self.log.executor.folder.path / "fits"
 
     async def add(
@@ -95,11 +88,11 @@ class PortfolioFits:
         categories: Sequence[str] = (),
         encode: Sequence[str] = (),
     ) -> str:
-        """Take in features; return a sentence for their coder.
+        """Accept features; return a sentence for their coder.
 
         Args:
             name: of the fit; its models are `NAME/...`.
-            files: features by what rows they are of (`train`, `validation`, `test`); moved away.
+            files: features by their rows (`train`, `validation`, `test`); moved away.
             categories: columns that hold categories, by number.
             encode: columns to replace by the target's mean, by number.
 
@@ -118,7 +111,10 @@ class PortfolioFits:
         names, number, free_name = {request.name for request in requests}, 2, name
         while free_name in names or any(e.name == free_name for e in log.all()):
             free_name, number = f"{name}-{number}", number + 1
-        columns = _numbers(categories), _numbers(encode)
+        try:
+            columns = tuple(map(int, categories)), tuple(map(int, encode))
+        except ValueError:
+            raise InvalidSubmission("columns are numbered from 0, unless features are data frames") from None
         staging = self.folder / f".{free_name}"
         shutil.rmtree(staging, ignore_errors=True)
         (staging / "features").mkdir(parents=True)
@@ -141,7 +137,7 @@ class PortfolioFits:
         )
 
     async def add_plain(self, script: str) -> None:
-        """Take in the features that a script of the engine's writes, as those of the first lab, once it is open.
+        """Accept the features that an engine script writes, as those of the first lab, once it is open.
 
         Raises InvalidSubmission: it wrote none that can be used.
         """
@@ -155,15 +151,15 @@ class PortfolioFits:
         position = LabPosition(lab.id, draft, tuple(lab.parents), "The engine's own features", lab.turns)
         async with (
             log.executor.leasing.hold_idle() as lease,
-            self._executed("plain-features", script, data, "features", self._most_seconds, lease) as execution,
+            self._executed("plain-features", script, data, "features", self._most_seconds, lease) as (folder, outcome),
         ):
-            files = {path.stem: path for path in execution.folder.glob("*.npz")}
+            files = {path.stem: path for path in folder.glob("*.npz")}
             if not files:
-                raise InvalidSubmission(f"no features were written: {_last_line(execution.outcome.output)}")
+                raise InvalidSubmission(f"no features were written: {_last_line(outcome.output)}")
             await self.add(PLAIN, files, position, note="plain features, by the engine")
 
     def withdraw(self, name: str) -> bool:
-        """Fit no more models on these features; return whether there are any of this name."""
+        """Fit no more models on these features; return whether this name was requested."""
         is_requested = any(request.name == name for request in self.requests())
         if is_requested:
             shutil.rmtree(self.folder / f".withdrawn-{name}", ignore_errors=True)
@@ -179,11 +175,9 @@ class PortfolioFits:
         """Fit one model after the other, of the newest request first, until cancelled."""
         while True:
             self._changed.clear()
-            due = self._due()
-            if due is None:
-                with_news = asyncio.create_task(self._changed.wait())
-                await asyncio.wait({with_news}, timeout=_PAUSE)
-                with_news.cancel()
+            if (due := self._due()) is None:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), _PAUSE)
                 continue
             request, model = due
             try:
@@ -194,14 +188,12 @@ class PortfolioFits:
                     self.say(f"{request.name}/{model} could not be fitted: {error}")
 
     async def wait(self, name: str, seconds: float) -> None:
-        """Wait until all configurations of a fit (empty: of all fits) are there, at most so many seconds."""
+        """Wait until all configurations of a fit (empty: of all fits) are fitted, at most so many seconds."""
         async with asyncio.timeout(seconds):
-            while any(self._missing(request) for request in self.requests() if name in ("", request.name)):
+            while any(
+                set(CONFIGURATIONS) - self._fitted(request) for request in self.requests() if name in ("", request.name)
+            ):
                 await asyncio.sleep(0.5)
-
-    def _missing(self, request: FitRequest) -> list[str]:
-        fitted_names = self._fitted(request)
-        return [name for name in CONFIGURATIONS if name not in fitted_names]
 
     def _fitted(self, request: FitRequest) -> set[str]:
         head = f"{request.name}/"
@@ -209,7 +201,7 @@ class PortfolioFits:
         return {name.removeprefix(head) for name in names if name.startswith(head)}
 
     def _due(self) -> tuple[FitRequest, str] | None:
-        """Return the model to fit next: each request's cheap ones before any one's dear ones, then seeds of members."""
+        """Return the model to fit next: the cheap ones of all requests before the expensive ones, then seeds of members."""
         log = self.log
         blend, names = newest_blend(log.store, log.run_id), {e.node: e.name for e in log.all()}
         order, choices = list(CONFIGURATIONS), list[tuple[int, int, FitRequest, str]]()
@@ -221,10 +213,7 @@ class PortfolioFits:
             if upcoming := next_models(self._fitted(request), weights):
                 place = order.index(upcoming[0]) if upcoming[0] in order else len(order)
                 choices.append((place, age, request, upcoming[0]))
-        if not choices:
-            return None
-        _, _, request, model = min(choices, key=lambda choice: choice[:2])
-        return request, model
+        return min(choices, key=lambda choice: choice[:2])[2:] if choices else None
 
     async def _fit(self, request: FitRequest, model: str) -> None:
         log = self.log
@@ -266,7 +255,7 @@ class PortfolioFits:
 
     @asynccontextmanager
     async def _fitted_model(self, request: FitRequest, model: str, folder: Path, name: str) -> AsyncIterator[Path]:
-        """Fit one model on what lies in a folder; yield where its arrays are, for as long as they are needed."""
+        """Fit one model on the features in a folder; yield the folder of its arrays, which is temporary."""
         log, executor, seconds = self.log, self.log.executor, self._most_seconds
         metric, kind = log.card.metric.name, request.rows.kind
         async with executor.leasing.hold_idle() as lease:
@@ -284,22 +273,26 @@ class PortfolioFits:
             )
             (folder / "job.json").write_text(job.model_dump_json(), encoding="utf-8")
             script = _HEAD + SCRIPT.read_text(encoding="utf-8")
-            async with self._executed(name, script, folder, "out", 2 * seconds, lease) as execution:
-                arrays = execution.folder / model
+            async with self._executed(name, script, folder, "out", 2 * seconds, lease) as (out, outcome):
+                arrays, meta = out / model, out / model / "meta.json"
                 if not all((arrays / f"{role}.npy").is_file() for role in ROLES):
-                    raise _why_missing(execution.outcome.reason, arrays, execution.outcome.output)
+                    facts = json.loads(meta.read_text(encoding="utf-8")) if meta.is_file() else {}
+                    if skipped := facts.get("skipped"):
+                        raise _SkippedModel(skipped)
+                    end = f"its execution ended ({outcome.reason}): {_last_line(outcome.output)}"
+                    raise InvalidSubmission(_last_line(facts.get("failed") or end))
                 yield arrays
 
     @property
     def _most_seconds(self) -> float:
-        """Most processor seconds of one model, or of making features."""
+        """Maximum processor seconds of one model, or of making features."""
         return max(_MIN_SECONDS, _SHARE * self.seconds)
 
     @asynccontextmanager
     async def _executed(
         self, name: str, script: str, data: Path, kept_folder: str, seconds: float, lease: Lease
-    ) -> AsyncIterator[_Executed]:
-        """Run a script in idle time, with so many processor seconds; what it leaves in a folder is there meanwhile."""
+    ) -> AsyncIterator[tuple[Path, ExecutionOutcome]]:
+        """Run a script in idle time, with so many processor seconds; yield a folder that it left, which is temporary."""
         executor = self.log.executor
         out = executor.folder.executions / name
         shutil.rmtree(out, ignore_errors=True)
@@ -315,25 +308,10 @@ class PortfolioFits:
             idle=True,
         )
         try:
-            yield _Executed(out / kept_folder, await executor.run_idle(request, lease))
+            yield out / kept_folder, await executor.run_idle(request, lease)
         finally:
             shutil.rmtree(out, ignore_errors=True)
 
 
-def _why_missing(reason: ExitReason, arrays: Path, output: str) -> InvalidSubmission:
-    """Return the error that says why a model has no predictions."""
-    meta = json.loads((arrays / "meta.json").read_text(encoding="utf-8")) if (arrays / "meta.json").is_file() else {}
-    if skipped := meta.get("skipped"):
-        return _SkippedModel(skipped)
-    return InvalidSubmission(_last_line(meta.get("failed") or f"its execution ended ({reason}): {_last_line(output)}"))
-
-
 def _last_line(text: str) -> str:
     return text.strip().rpartition("\n")[2][:200]
-
-
-def _numbers(columns: Sequence[str]) -> tuple[int, ...]:
-    try:
-        return tuple(map(int, columns))
-    except ValueError:
-        raise InvalidSubmission("columns are numbered from 0, unless features are data frames") from None

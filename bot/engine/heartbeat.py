@@ -1,4 +1,4 @@
-"""A run's heartbeat: its stopwatch is stored every few seconds, so that a restart continues from there."""
+"""A run's heartbeat: its stopwatch is stored every few seconds, for a restart to continue from."""
 
 import asyncio
 import contextlib
@@ -14,14 +14,14 @@ from state.store import Store
 from state.tables import Event
 
 INTERVAL = 15.0
-"""Seconds; the most of a run's time that is lost when the bot is killed."""
+"""Seconds; the maximum time of a run that a kill loses."""
 _TYPE = "run.beat"
 
 
-def last_beat(store: Store, run_id: str) -> StopwatchReading:
+def last_heartbeat(store: Store, run_id: str) -> StopwatchReading:
     """Return the last known reading of the run's stopwatch; zeros for a new run.
 
-    That is its last beat plus the time from there to the last event before the bot ended.
+    That is its last heartbeat plus the time from there to the last event before the bot ended.
     """
     of_run = select(Event).where(Event.run_id == run_id).order_by(col(Event.seq).desc()).limit(1)
     with store.read() as session:
@@ -37,7 +37,7 @@ def last_beat(store: Store, run_id: str) -> StopwatchReading:
 
 
 @asynccontextmanager
-async def beating(store: Store, run_id: str, stopwatch: Stopwatch) -> AsyncIterator[None]:
+async def record_heartbeats(store: Store, run_id: str, stopwatch: Stopwatch) -> AsyncIterator[None]:
     """Store the stopwatch now, at intervals while the context lasts, and at its end."""
 
     async def beat() -> None:
@@ -47,7 +47,7 @@ async def beating(store: Store, run_id: str, stopwatch: Stopwatch) -> AsyncItera
             with contextlib.suppress(InfrastructureFailure):
                 _record(store, run_id, stopwatch)
 
-    # At once: if this start were killed before its first beat, the readings of earlier ones would be lost.
+    # At once: if this start were killed before its first heartbeat, the readings of earlier ones would be lost.
     _record(store, run_id, stopwatch)
     task = asyncio.create_task(beat())
     try:

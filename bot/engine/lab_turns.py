@@ -1,4 +1,4 @@
-"""A lab's conversation as a terminal would show it: each reply of the coder, and what it saw."""
+"""A lab's conversation as on a terminal: each response of the coder, and what it saw."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,13 +14,13 @@ class TurnText:
     """One turn that has ended."""
 
     turn: int
-    at: datetime
+    ended_at: datetime
     reply: str
     observation: str
 
     @property
     def prose_and_command(self) -> tuple[str, str]:
-        """What its coder wrote, and the command that it typed; empty where it typed none."""
+        """What its coder wrote, and the command that it typed, if any."""
         return prose_and_command(self.reply) or (self.reply, "")
 
 
@@ -33,7 +33,7 @@ def lab_turns(session: Session, run_id: str, lab: int, after: int = 0) -> list[T
         .order_by(col(Step.attempt))
     )
     turns = session.exec(turn_steps).all()
-    # A turn that the model refused was asked for again, under its name with a plus for each time.
+    # A refused turn was requested again, under its name with a plus for each time.
     names = [f"turn:{step.attempt}{suffix}" for step in turns for suffix in ("", "+", "++")]
     call_steps = select(Step).where(Step.run_id == run_id, Step.node == lab, col(Step.name).in_(names))
     replies = {
@@ -52,7 +52,7 @@ def lab_turns(session: Session, run_id: str, lab: int, after: int = 0) -> list[T
 
 
 def command_of(session: Session, run_id: str, lab: int, turn: int) -> str:
-    """Return the command of a turn that may be under way; empty where its reply held none, or an agent of the owner's works."""
+    """Return the command of a turn that may be unfinished; empty if its reply has none, or the owner's agent works."""
     names = [f"turn:{turn}{suffix}" for suffix in ("", "+", "++")]
     query = select(Step).where(Step.run_id == run_id, Step.node == lab, col(Step.name).in_(names))
     replies = [step.result for step in session.exec(query.order_by(col(Step.name))) if step.result]
@@ -60,7 +60,7 @@ def command_of(session: Session, run_id: str, lab: int, turn: int) -> str:
 
 
 def lab_mark(session: Session, run_id: str, lab: int) -> str:
-    """Return what begins the engine's lines in what a lab's coder saw; empty where the lab has not opened."""
+    """Return the mark of the engine's lines in what a lab's coder saw; empty if the lab has not opened."""
     opening_steps = select(Step).where(Step.run_id == run_id, Step.node == lab, Step.name == "lab.open")
     step = session.exec(opening_steps).first()
     return str((step.result or {}).get("mark", "")) if step else ""

@@ -1,11 +1,10 @@
-"""Python text taken apart: the modules and names that it uses, its code without comments, and its comments."""
+"""Analysis of Python text: the modules and names that it uses, its code without comments, and its comments."""
 
 import ast
 import io
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -35,7 +34,7 @@ class Code:
 
 @lru_cache(maxsize=256)
 def code_of(path: str, text: str) -> Code | None:
-    """Return a file's code, None if it is none by its name; what does not parse is taken apart by patterns."""
+    """Return a file's code, None if its name is not that of code; text that does not parse is analysed by patterns."""
     if not path.lower().endswith(_CODE):
         return None
     if path.lower().endswith(".ipynb"):
@@ -43,9 +42,10 @@ def code_of(path: str, text: str) -> Code | None:
         text = "\n".join(plain_cell(cell).code for cell in code_cells(notebook)) if notebook else ""
     try:
         tree = ast.parse(text)
-        comments = _comments(text)
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except (*_FAULTS, tokenize.TokenError):
         return _by_patterns(text)
+    comments = [(t.start[0], t.start[1], t.end[1]) for t in tokens if t.type == tokenize.COMMENT]
     lines = text.split("\n")
     remarks = [(line, lines[line - 1][start:end]) for line, start, end in comments]
     for line, start, end in comments:
@@ -58,15 +58,13 @@ def code_of(path: str, text: str) -> Code | None:
     return Code(modules, names, "\n".join(lines), "\n".join(remark for _, remark in sorted(remarks)))
 
 
-def _comments(text: str) -> list[tuple[int, int, int]]:
-    """Return line (from 1), first and last column of each comment."""
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return [(t.start[0], t.start[1], t.end[1]) for t in tokens if t.type == tokenize.COMMENT]
-
-
 def _modules_and_names(tree: ast.AST) -> tuple[frozenset[str], Counter[str]]:
-    names = Counter(_names(tree))
-    modules = set()
+    names, modules = Counter[str](), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            names[node.id] += 1
+        elif isinstance(node, ast.Attribute):
+            names[node.attr] += 1
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -83,14 +81,6 @@ def _modules_and_names(tree: ast.AST) -> tuple[frozenset[str], Counter[str]]:
             if called in ("import_module", "__import__"):
                 modules.add(str(node.args[0].value))
     return frozenset(modules), names
-
-
-def _names(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, ast.Attribute):
-            yield node.attr
 
 
 def _by_patterns(text: str) -> Code:

@@ -15,7 +15,7 @@ from state.store import Store
 from state.tables import Event, Node
 
 BLENDED = "blend.fitted"
-"""Type of the event with what came of fitting a blend."""
+"""Type of the event with the result of fitting a blend."""
 _BEST, _NEWEST = 20, 10
 """Rows shown of a longer table."""
 _TITLE = 100
@@ -23,10 +23,10 @@ _TITLE = 100
 
 @dataclass(frozen=True)
 class Refitted:
-    """What came of running a script again on all data."""
+    """The result of running a script again on all data."""
 
     execution: str | None = None
-    """Id of the run whose file may be handed in; None: none may."""
+    """Id of the run whose file may be submitted; None: none may."""
     reason: str | None = None
     """Why none may."""
 
@@ -36,7 +36,7 @@ REFIT = StepKind("refit", Refitted)
 
 @dataclass(frozen=True)
 class BlendFit:
-    """What came of fitting a blend."""
+    """The result of fitting a blend."""
 
     blend: FittedBlend | None
     """None: blending gains nothing."""
@@ -64,7 +64,7 @@ class Result:
     """Of its script alone."""
     error: str | None
     families: tuple[str, ...] = ()
-    """Families of models that its script uses; none where nobody looked."""
+    """Families of models that its script uses; none if unknown."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class BlendSoFar:
 
 
 def newest_blend(store: Store, run_id: str) -> BlendSoFar | None:
-    """Return the newest blend that was fitted; None: none is, or none gains."""
+    """Return the newest fitted blend; None: there is none, or it gains nothing."""
     query = select(Event).where(Event.run_id == run_id, Event.type == BLENDED).order_by(col(Event.seq).desc())
     with store.read() as session:
         event = session.exec(query).first()
@@ -98,7 +98,7 @@ def newest_blend(store: Store, run_id: str) -> BlendSoFar | None:
 
 
 def present_ensemble(steps: Steps, withdrawn: Container[int]) -> PresentEnsemble | None:
-    """Return the newest ensemble that was fitted out of fold; None: there is none, or a member was withdrawn since."""
+    """Return the newest ensemble fitted out of fold; None: there is none, or a member was withdrawn since."""
     fits = [fit.blend for fit in steps.all(FITTED_OUT_OF_FOLD).values() if fit.blend is not None]
     if not fits or any(node in withdrawn for node in fits[-1].recipe.weights):
         return None
@@ -106,9 +106,9 @@ def present_ensemble(steps: Steps, withdrawn: Container[int]) -> PresentEnsemble
 
 
 def refits_due(store: Store, run_id: str, best: int | None) -> int:
-    """Return how many scripts of what would be handed in now were not run on all data yet; 1 before there is any.
+    """Return how many scripts of the present submission were not run on all data yet; 1 before there is any.
 
-    The script `best` stands alone where there is no blend.
+    Without a blend that is the script `best`.
     """
     newest = newest_blend(store, run_id)
     scripts = {best} if newest is None else newest.weights.keys()
@@ -116,7 +116,7 @@ def refits_due(store: Store, run_id: str, best: int | None) -> int:
 
 
 def refitted(store: Store, run_id: str) -> set[int]:
-    """Return the scripts that were run again on all data, whatever came of it."""
+    """Return the scripts that were run again on all data, with or without success."""
     with store.read() as session:
         return {key.node for key in read_steps(session, run_id, REFIT)}
 
@@ -138,31 +138,29 @@ def results(run: RunRecord) -> tuple[Result, ...]:
     with_score = [node for node in nodes if node.score is not None]
     with_score.sort(key=lambda node: (-run.oriented(node.score or 0.0), node.id))
     shown_ids = {node.id for node in (*with_score[:_BEST], *nodes[-_NEWEST:])}
-    return tuple(
-        _result(node, run.titles.get(node.draft_id or ""), run.execution_of(node.id))
-        for node in nodes
-        if node.id in shown_ids
-    )
-
-
-def _result(node: Node, title: str | None, execution: ExecutionRecord | None) -> Result:
-    plan = next((line for line in node.plan.splitlines() if line.strip()), "")
-    # A lab's script is known by the note that its coder left, which follows the title of the draft.
-    words = (title and plan.removeprefix(f"{title}: ") if title and plan.startswith(f"{title}: ") else title) or plan
-    return Result(
-        node=node.id,
-        action=node.action,
-        title=words[:_TITLE],
-        parents=tuple(node.parents),
-        score=score_of(node, execution),
-        seconds=0.0 if execution is None else execution.seconds,
-        error=node.error,
-        families=tuple(node.families),
-    )
+    lines = []
+    for node in (node for node in nodes if node.id in shown_ids):
+        title, execution = run.titles.get(node.draft_id or "", ""), run.execution_of(node.id)
+        plan = next((line for line in node.plan.splitlines() if line.strip()), "")
+        # The title of a lab's script is its coder's note, which follows that of the draft.
+        if title and plan.startswith(f"{title}: "):
+            title = plan.removeprefix(f"{title}: ")
+        result = Result(
+            node=node.id,
+            action=node.action,
+            title=(title or plan)[:_TITLE],
+            parents=tuple(node.parents),
+            score=score_of(node, execution),
+            seconds=0.0 if execution is None else execution.seconds,
+            error=node.error,
+            families=tuple(node.families),
+        )
+        lines.append(result)
+    return tuple(lines)
 
 
 def score_of(node: Node, execution: ExecutionRecord | None) -> NodeScore | None:
-    """Return a node's score, with what is known of it from its last execution; None: it has none."""
+    """Return a node's score, with the details of its last execution; None: it has none."""
     if node.score is None:
         return None
     return NodeScore(node.score) if execution is None or execution.score is None else execution.score

@@ -1,6 +1,5 @@
 """The record of a run: its rows as values, read from one state of the database, as far as they may be known."""
 
-import dataclasses
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +16,7 @@ from bot.engine.tree import SEPARATE
 from bot.evaluation.answers import Gain, NodeScore
 from bot.execution.folder import lower_is_better
 from bot.execution.guarding import FINDINGS
-from bot.execution.record import EXECUTED, GUARDED, IDLE_ENDED, IDLE_STARTED, last_execution
-from bot.execution.record import ExecutionRecord as RanScript
+from bot.execution.record import EXECUTED, GUARDED, IDLE_ENDED, IDLE_STARTED, ExecutionRecord, last_execution
 from state.clock_advances import ClockAdvance, clock_advances
 from state.errors import UsageError
 from state.knowledge import DerivedT, known_rows
@@ -48,25 +46,25 @@ from state.words import iso
 
 _RowT = TypeVar("_RowT", Execution, Lab, LedgerEntry, Node)
 _NEWS = " [news] "
-"""What a line of news begins with after the lab's mark, under what a coder sees of a command."""
+"""Prefix of a line of news, after the lab's mark, in what a coder sees of a command."""
 _PHASES = {
     "reading": "reading",
     "guards:": "checking",
     "final selection": "selection",
     "refit": "refit",
 }
-"""Phases by what begins the names of steps that are under way."""
+"""Phases by the prefixes of unfinished steps."""
 _VIEWS = {"full": "all data", "holdout": "the hold-out view", "sample": "a sample"}
 _IDLE_EVENTS = 40
-"""Of the latest, among which are the starts of all idle work under way."""
+"""Latest events of idle work, among them the starts of all that is unfinished."""
 _SELF_REPORTED = (
-    "no labels could be withheld, so that its scores are self-reported: scripts print them, and nobody checks them"
+    "no labels could be withheld, so its scores are self-reported: scripts print them, and they are not checked"
 )
 
 
 @dataclass(frozen=True)
 class Pool:
-    """How much a run knows."""
+    """The size of a run's pools."""
 
     analyses: int = 0
     """Each of one post."""
@@ -77,7 +75,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class NodeCounts:
-    """A run's scripts counted by status, and the best of what may be handed in, ensembles among it."""
+    """A run's scripts counted by status, and its best candidate for submission, ensembles included."""
 
     running: int = 0
     valid: int = 0
@@ -86,7 +84,7 @@ class NodeCounts:
     failed: int = 0
     """The engine failed."""
     best: int | None = None
-    """None: there is none, or the metric's direction is unknown."""
+    """Node; None: there is none, or the metric's direction is unknown."""
     best_score: float | None = None
     """By validation."""
 
@@ -98,39 +96,39 @@ class NodeCounts:
 
 @dataclass(frozen=True)
 class Doing:
-    """One thing that is worked on: a node, a lab's turn, or what the engine does in idle time."""
+    """Work in progress: a node, a lab's turn, or the engine's work in idle time."""
 
     node: int | None
-    """Without an execution its script is being written, or scored; None: it is no node's."""
+    """Without an execution its script is being written, or scored; None: no node."""
     action: str
-    """What is done, or the command that a coder typed."""
+    """The kind of work, or the command that a coder typed."""
     since: str
-    """ISO time in UTC: of the execution's or command's start where there is one, else of the node's."""
+    """ISO time in UTC of the start: the execution's or command's if there is one, else the node's."""
     execution: str | None = None
     view: str | None = None
     lab: int | None = None
 
     @property
     def subject(self) -> str:
-        """Whose work it is."""
+        """The node or lab of the work."""
         return f"node {self.node}" if self.node is not None else "idle time" if self.lab is None else f"lab {self.lab}"
 
     @property
     def activity(self) -> str:
-        """What is done, with the view that its execution is on."""
+        """The kind of work, with the view of its execution."""
         return self.action + (f", runs on {_VIEWS.get(self.view or '', self.view)}" if self.execution else "")
 
     @property
     def sentence(self) -> str:
-        """Whose work it is, and what is done."""
+        """Subject and activity."""
         return f"{self.subject}: {self.activity}"
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """What guards have against one node's validation run, or against the data."""
+    """A guard's warning about one node's validation run, or about the data."""
 
-    at: datetime
+    time: datetime
     node: int | None
     """None: the data."""
     sentence: str
@@ -138,21 +136,20 @@ class Doubt:
 
 @dataclass(frozen=True)
 class LabStory:
-    """One lab, and what was typed and seen in it."""
+    """One lab and its conversation."""
 
     row: Lab
     experiments: tuple[Experiment, ...]
-    """What it has logged."""
     turns: tuple[TurnText, ...]
     news: tuple[str, ...]
-    """What became known while it was open, as its coder saw it."""
+    """News while it was open, as its coder saw it."""
 
 
 class RunRecord:
-    """One run as it may be known: nothing is written, and what was asked for once is not read again.
+    """One run, read without writing, each value once.
 
-    It lasts as long as its session. With `as_of` it hides what was derived from later posts, and the nodes that rest on it.
-    The score on the internal test is in no value of it, unless it was loaded as `final`, after the run's end.
+    It lasts as long as its session. With `as_of` it hides what was derived from later posts, and the nodes that depend on it.
+    It never contains the score on the internal test, unless it was loaded as `final`, after the run's end.
     """
 
     def __init__(self, session: Session, row: Run, as_of: datetime | None = None, *, final: bool = False) -> None:
@@ -183,7 +180,7 @@ class RunRecord:
         return -score if self.lower_is_better else score
 
     def seconds(self, time: datetime) -> float:
-        """Return a time as time in the run, without the gaps in which nobody worked on it."""
+        """Return a time as seconds of the run, without its downtime."""
         return worked_seconds(self.row.gaps, self.row.created_at, time)
 
     def text(self, sha256: str | None) -> str:
@@ -205,7 +202,7 @@ class RunRecord:
         return visible
 
     def pick_nodes(self, ids: Sequence[int]) -> list[Node]:
-        """Return some of its nodes, in order; the others are not read for them."""
+        """Return some of its nodes, in order, without reading the others."""
         if self.as_of is not None or "nodes" in vars(self):
             return [self.nodes[id] for id in sorted(ids) if id in self.nodes]
         query = select(Node).where(Node.run_id == self.id, col(Node.id).in_(ids)).order_by(col(Node.id))
@@ -223,13 +220,13 @@ class RunRecord:
         return rows if self.as_of is None else [row for row in rows if row.node in self.nodes]
 
     def last_log(self, node: int) -> str:
-        """Return what a node's last execution printed; empty if nothing is kept."""
+        """Return the output of a node's last execution; empty if none is stored."""
         query = select(Execution.log_sha).where(Execution.run_id == self.id, Execution.node == node)
         query = query.where(col(Execution.log_sha).is_not(None)).order_by(col(Execution.started_at).desc())
         return self.text(self._session.exec(query).first())
 
     def reasons(self, nodes: Sequence[int] | None = None) -> Mapping[int, str | None]:
-        """Return why the last executions of nodes ended, but for those on all rows; None: of all nodes."""
+        """Return the exit reasons of nodes' last executions, without those on all rows; None: of all nodes."""
         query = select(Execution.node, Execution.reason).where(Execution.run_id == self.id, Execution.view != "full")
         query = query if nodes is None else query.where(col(Execution.node).in_(nodes))
         return dict(self._session.exec(query.order_by(col(Execution.started_at))).all())
@@ -241,21 +238,21 @@ class RunRecord:
 
     @cached_property
     def experiments(self) -> Sequence[Experiment]:
-        """What labs and the engine have logged, in the order of their nodes."""
+        """The experiments of labs and the engine, in the order of their nodes."""
         experiments = experiments_in(self._session, self.id)
-        visible = [experiment for experiment in experiments if self.as_of is None or experiment.node in self.nodes]
-        return visible if self._final else list(map(_without_internal_test, visible))
+        visible = [e for e in experiments if self.as_of is None or e.node in self.nodes]
+        return visible if self._final else [replace(e, result=replace(e.result, internal_test=None)) for e in visible]
 
     @cached_property
     def scores(self) -> Mapping[int, NodeScore]:
-        """The scores of scripts' hold-out runs by node, with the guards' findings; experiments have theirs."""
+        """The scores of scripts' hold-out runs by node, with the guards' findings, without experiments."""
         steps = read_steps(self._session, self.id, EXECUTED, (GUARDED,))
         scores = {key.node: execution.score for key, execution in steps.items() if execution.score is not None}
         return {n: self._mask(score) for n, score in scores.items() if self.as_of is None or n in self.nodes}
 
     @cached_property
     def gains(self) -> Mapping[int, Gain]:
-        """The paired gain of each script and experiment that was compared with another, by node."""
+        """The paired gain of each script and experiment that has a reference, by node."""
         gains = {experiment.node: experiment.result.gain for experiment in self.experiments}
         gains |= {node: score.gain for node, score in self.scores.items()}
         return {node: gain for node, gain in gains.items() if gain is not None}
@@ -266,26 +263,24 @@ class RunRecord:
         errors = [score.std_error for score in self.scores.values() if score.std_error is not None]
         return statistics.median(errors) if errors else None
 
-    def execution_of(self, node: int) -> RanScript | None:
-        """Return a node's hold-out run, an experiment in its place, or the last trial if it got no further."""
+    def execution_of(self, node: int) -> ExecutionRecord | None:
+        """Return a node's hold-out run, an experiment in its place, or else the last debug run."""
         execution = last_execution(self._session, self.id, node)
-        return (
-            execution
-            if execution is None or execution.score is None
-            else execution.model_copy(update={"score": self._mask(execution.score)})
-        )
+        if execution is None or execution.score is None:
+            return execution
+        return execution.model_copy(update={"score": self._mask(execution.score)})
 
     def _mask(self, score: NodeScore) -> NodeScore:
         return score if self._final else replace(score, final=None)
 
     @cached_property
     def analyses(self) -> Sequence[Analysis]:
-        """What was noted of posts."""
+        """Its analyses of posts."""
         return self._derived(Analysis)
 
     @cached_property
     def ideas(self) -> Sequence[Idea]:
-        """Its pool of ideas by number; one that was closed for later things is still live."""
+        """Its pool of ideas by number; one that was closed later is still live."""
         return self._derived(Idea)
 
     @cached_property
@@ -310,12 +305,12 @@ class RunRecord:
 
     @cached_property
     def submissions(self) -> Sequence[Submission]:
-        """What was or will be sent, by number."""
+        """Its submissions, intended ones too, by number."""
         return submissions_of(self._session, self.id)
 
     @cached_property
     def charges(self) -> Sequence[LedgerEntry]:
-        """What was spent, in the order of writing."""
+        """Its spending, in the order of writing."""
         return self._rows(LedgerEntry, LedgerEntry.pk)
 
     @cached_property
@@ -324,7 +319,7 @@ class RunRecord:
         return clock_advances(self._session, self.id)
 
     def items_shown(self, role: str) -> list[tuple[str, int]]:
-        """Return each item that a prompt of a role held, with the node that the call was for."""
+        """Return each item in the prompts of a role, with the node of the call."""
         query = select(ModelCall.node, ModelCall.items).where(ModelCall.run_id == self.id, ModelCall.role == role)
         calls = self._session.exec(query)
         return [(item["id"], node) for node, items in calls if node is not None for item in items]
@@ -337,24 +332,16 @@ class RunRecord:
     def lab(self, row: Lab, after: int = 0) -> LabStory:
         """Return one of its labs, with the turns after one of them."""
         turns = tuple(lab_turns(self._session, self.id, row.id, after))
-        news = f"{lab_mark(self._session, self.id, row.id)}{_NEWS}"
-        return LabStory(
-            row,
-            tuple(experiment for experiment in self.experiments if experiment.lab == row.id),
-            turns,
-            tuple(
-                line.removeprefix(news)
-                for turn in turns
-                for line in turn.observation.splitlines()
-                if line.startswith(news)
-            ),
-        )
+        mark = f"{lab_mark(self._session, self.id, row.id)}{_NEWS}"
+        lines = (line for turn in turns for line in turn.observation.splitlines() if line.startswith(mark))
+        experiments = tuple(experiment for experiment in self.experiments if experiment.lab == row.id)
+        return LabStory(row, experiments, turns, tuple(line.removeprefix(mark) for line in lines))
 
-    # What follows is asked of many runs at once, so that the database counts instead of handing over rows.
+    # The following is read for many runs at once, so the database counts instead of returning rows.
 
     @cached_property
     def pool(self) -> Pool:
-        """How much it knows."""
+        """The size of its pools."""
         queries = [select(func.count()).where(table.run_id == self.id) for table in (Analysis, Idea, Draft, Report)]
         queries[1] = queries[1].where(Idea.state == "live")
         return Pool(*(self._session.exec(query).one() for query in queries))
@@ -375,33 +362,32 @@ class RunRecord:
 
     @cached_property
     def _unfinished_steps(self) -> Sequence[Step]:
-        """The steps under way, oldest first; those of an earlier start, which it left unfinished, are not."""
+        """The steps that this start of the bot has not finished, oldest first."""
         start = latest(self._session, self.id, ("run.created", "run.resumed"))
         query = select(Step).where(Step.run_id == self.id, Step.status == "started").order_by(col(Step.started_at))
         return [step for step in self._session.exec(query) if start is None or step.started_at >= start.at]
 
     @cached_property
     def phase(self) -> str:
-        """What its work has come to, in a few words."""
+        """The phase of its work, in a word."""
         if self.row.status != "running":
             return "writing"
-        steps = [step.name for step in self._unfinished_steps]
-        phase_name = next(
-            (phase for name, phase in _PHASES.items() if any(step.startswith(name) for step in steps)), None
-        )
-        return phase_name or ("search" if self.counts.all else "preparing")
+        for prefix, phase in _PHASES.items():
+            if any(step.name.startswith(prefix) for step in self._unfinished_steps):
+                return phase
+        return "search" if self.counts.all else "preparing"
 
     @cached_property
     def doing(self) -> tuple[Doing, ...]:
-        """What is worked on: nodes, each with its running execution, labs, and work in idle time."""
+        """Work in progress: nodes, each with its running execution, labs, and work in idle time."""
         return (*self._nodes_at_work(), *self._labs_at_work(), *self._idle_work())
 
     def _labs_at_work(self) -> Iterator[Doing]:
-        """Yield what each open lab does: its coder's command, or its model's reply."""
+        """Yield the work of each open lab: its coder's command, or its model's reply."""
         steps = {step.node: step for step in self._unfinished_steps if step.name.startswith(("lab.turn", "turn:"))}
         for lab in self.labs if steps else ():
             if lab.ended_at is None and (step := steps.get(lab.id)) is not None:
-                action = "its model thinks"
+                action = "waits for its model"
                 if step.name == "lab.turn":
                     action = command_of(self._session, self.id, lab.id, step.attempt) or "its coding agent works"
                 yield Doing(None, action, iso(step.started_at), lab=lab.id)
@@ -434,7 +420,7 @@ class RunRecord:
 
     @cached_property
     def dated_scores(self) -> Sequence[tuple[datetime, float]]:
-        """Each score of what may be handed in, with its time, earliest first."""
+        """Each score of a candidate for submission, with its time, earliest first."""
         query = select(Node.ended_at, Node.score).where(Node.run_id == self.id, Node.status == "valid")
         query = query.where(Node.action != "reproduce", col(Node.score).is_not(None), col(Node.ended_at).is_not(None))
         rows = self._session.exec(query.order_by(col(Node.ended_at), col(Node.id)))
@@ -449,7 +435,7 @@ class RunRecord:
         return bests
 
     def doubts(self, count: int = 3) -> tuple[Doubt, ...]:
-        """Return the guards' latest doubts, latest first; before them, that its scores are self-reported."""
+        """Return the guards' latest warnings, latest first; before them, that its scores are self-reported."""
         query = select(Event).where(Event.run_id == self.id, Event.type == FINDINGS).order_by(col(Event.seq).desc())
         rows = self._session.exec(query.limit(count))
         doubts = [Doubt(row.at, row.node, str(row.data["sentence"])) for row in rows]
@@ -460,7 +446,7 @@ class RunRecord:
 
     @property
     def considered(self) -> Mapping[str, str]:
-        """Why each submission was made, by its number."""
+        """The reason of each submission, by its number."""
         reasons: dict[str, str] = {}
         for event in self.events(CONSIDERED):
             if event.data["submission"] is not None:
@@ -476,7 +462,3 @@ class RunRecord:
 
     def _derived(self, table: type[DerivedT]) -> Sequence[DerivedT]:
         return known_rows(self._session, table, self.id, self.as_of)
-
-
-def _without_internal_test(experiment: Experiment) -> Experiment:
-    return dataclasses.replace(experiment, result=dataclasses.replace(experiment.result, internal_test=None))

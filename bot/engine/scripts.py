@@ -6,7 +6,7 @@ from datetime import datetime
 
 from bot.engine.attempts import holdout_seconds
 from bot.engine.context import RunContext
-from bot.engine.dress_rehearsal import rehearsed, trim_weights
+from bot.engine.notebook_check import check_notebook, trim_weights
 from bot.engine.strategy import Script
 from bot.engine.suspicion import SUSPICIOUS, failed_alike
 from bot.engine.tree import Tree
@@ -17,7 +17,7 @@ from state.progress import NodeStatus, end_node, update_node
 from state.steps import StepKind
 
 SHORTEST_PROMISE = 0.5
-"""A script is not run with less than this share of the time limit that its prompt promised."""
+"""Minimum share of the time limit that a script's prompt promised."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +48,17 @@ async def run_script(
     """Run a script as a node: on the sample view first where its limits say so, then on the hold-out view.
 
     Args:
-        best: how long the best node's hold-out run took; None without one.
-        limits: those promised in its prompt; None: it is the safe baseline, which has no debug run, and is run however
-            little time is left.
+        best: seconds of the best node's hold-out run; None without one.
+        limits: those promised in its prompt; None for a baseline, which has no debug run, and is run however little time is
+            left.
         reference: the node that it is compared with, for its gain.
-        start: when the work on it began; None: when the node was made.
-        lease: cores and GPUs that the caller holds; None: the script waits for its own.
+        start: of the work on it; None: when the node was created.
+        lease: cores and GPUs of the caller; None: the script waits for its own.
         idle: whether it runs in the idle time of the run's labs, on their cores.
 
     Raises:
-        BudgetExceeded: no time is left for a run that could still be handed in.
-        InfrastructureFailure: our own machinery failed.
+        BudgetExceeded: no time is left for a run that could still be submitted.
+        InfrastructureFailure: the engine failed.
     """
     with context.store.write() as tx:
         update_node(tx, context.run_id, node, plan=script.plan, code=script.code, infer=script.infer)
@@ -73,17 +73,17 @@ async def run_script(
     )
     refusal = None
     if context.takes_notebooks and script.infer is not None and execution.score is not None:
-        # A few seconds: what cannot be handed in is worth nothing, and its coder is told why.
-        refusal = (await rehearsed(context, node, lease)).reason
+        # A few seconds: a script that cannot be submitted is worth nothing, and its coder learns why.
+        refusal = (await check_notebook(context, node, lease)).reason
     _end(context, node, execution, start, refusal)
     if context.own_data:
         await asyncio.to_thread(trim_weights, context)
 
 
 def seconds_left(context: RunContext, best: float | None, limits: ScriptTimeLimits) -> float:
-    """Return the time limit of a hold-out run that begins now: the promised one, or what is left of it beside the refit.
+    """Return the time limit of a hold-out run that starts now: the promised one, or less if the refit needs the time.
 
-    `best` is how long the best node's hold-out run took. Raises BudgetExceeded: less than half of the limit is left.
+    `best` is the seconds of the best node's hold-out run. Raises BudgetExceeded: less than half of the limit is left.
     """
     room = context.budget.usable(best)
     if room < SHORTEST_PROMISE * limits.seconds:
@@ -92,14 +92,14 @@ def seconds_left(context: RunContext, best: float | None, limits: ScriptTimeLimi
 
 
 def _doubtful(context: RunContext, node: int, fault: str) -> bool:
-    """Return whether a debug run's failure may be the engine's, as different scripts had it; if so, report that."""
+    """Return whether a debug run's failure may be the engine's fault, as different scripts had it; if so, report that."""
     alike_count = failed_alike(context.store, context.run_id, node, fault)
-    # This script's full run comes next. If it fails alike, the count grows, and later failures are the scripts' own.
+    # This script's full run is next. If it fails the same way, the count grows, and later failures are the scripts' own.
     if alike_count != SUSPICIOUS:
         return False
     context.say(
-        f"node {node}: {alike_count + 1} different scripts failed in the debug run with the same sentence, which may be the "
-        f"engine's fault; this one is run on the hold-out in full: {fault}"
+        f"node {node}: {alike_count + 1} different scripts failed in the debug run with the same message, which may be the "
+        f"engine's fault; this one runs on the full hold-out view: {fault}"
     )
     return True
 
@@ -119,6 +119,6 @@ def _end(
 
 
 def best_seconds(context: RunContext, tree: Tree) -> float | None:
-    """Return how long the best node's hold-out run took; None without one, and in labs, where nothing is run again."""
+    """Return the seconds of the best node's hold-out run; None without one, and in labs, where nothing is refitted."""
     best = None if context.budget.labs else tree.best()
     return None if best is None else holdout_seconds(context, best.id)

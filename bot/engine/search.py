@@ -1,4 +1,4 @@
-"""The search: asks the policy whenever a slot is free, runs playbooks, and ends in order."""
+"""The search: asks the policy whenever a slot is free, runs playbooks, and shuts down cleanly."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from bot.engine.blending import Blending
 from bot.engine.context import RunContext
 from bot.engine.fits import PortfolioFits
 from bot.engine.pacing import SearchPacing, Unpaced
-from bot.engine.patience import RetryBudget, may_pass
+from bot.engine.retry_budget import RetryBudget, is_transient
 from bot.engine.scripts import best_seconds, run_script
 from bot.engine.sealed import SealedRuns
 from bot.engine.strategy import Action, Remaining, Script, Strategy
@@ -26,34 +26,34 @@ from state.progress import create_node, end_node, restart_node
 from state.store import Transaction
 
 MOST_FAILURES = 3
-"""Failures of our own machinery in a row, per slot, that end a run."""
+"""Failures of the engine in a row, per slot, that end a run."""
 MOST_RESTARTS = 20
-"""Times that the bot may die at the same step of a node before the node is given up."""
+"""Restarts of the bot at the same step of a node after which the node is abandoned."""
 MOST_CLOSING_SECONDS = 10.0
-"""That a lab is given, of the time kept for the exit, to close when its time is over."""
+"""Seconds for a lab to close when its time is over, of those reserved for the exit."""
 TRACE_CHARACTERS = 8_000
 _PLAIN_FEATURES_FROM = 900.0
-"""Seconds of a run from which on the portfolio is fitted on the engine's own features, too; a shorter one has no time for it."""
-PATIENCE_SHARE = 0.1
-PATIENCE_SECONDS = 3600.0
+"""Seconds of a run from which the portfolio is also fitted on the engine's own features."""
+RETRY_SHARE = 0.1
+RETRY_SECONDS = 3600.0
 """Failed work is retried for this share of the run's time, but no longer than an hour."""
 
 
 class SolutionSearch:
-    """Runs one strategy to the end of its budget; whatever stops it, the best node so far stays.
+    """Runs one strategy to the end of its budget; however it stops, the best node so far stays.
 
-    A run that was stopped or killed goes on: decisions are read back, unfinished nodes are worked on again, and steps
-    that had ended are not repeated.
+    A run that was stopped or killed continues: decisions are read back, unfinished nodes are resumed, and finished steps are
+    not repeated.
     """
 
     def __init__(
         self, context: RunContext, strategy: Strategy, slots: int = 1, pacing: SearchPacing | None = None
     ) -> None:
-        """Prepare the search of a new or resumed run; without a pacing, nodes begin whenever one of the slots is free."""
+        """Prepare the search of a new or resumed run; without a pacing, nodes start whenever one of the slots is free."""
         self._context = context
         self._strategy = strategy
         self.blending = None if context.blender is None else Blending(context, context.blender)
-        """The blends of what it scores; None: nothing is blended."""
+        """The blends of scored scripts; None: nothing is blended."""
         self.sealed = None if context.experiments is None or context.needs_scripts else SealedRuns(context)
         """Runs of experiments on all rows; None: there are none."""
         self._decisions = context.decisions
@@ -62,19 +62,19 @@ class SolutionSearch:
         self._stop = asyncio.Event()
         self._running: dict[asyncio.Task[None], int] = {}
         self._due: list[tuple[int, Action, bool]] = []
-        """Nodes to start: number, action, and whether an earlier start of the bot had begun them."""
+        """Nodes to start: number, action, and whether an earlier start of the bot had started them."""
         self._failures = 0
         self._ended_before = 0
         """Last node of earlier starts of the bot, whose causes of failure may have been fixed since."""
         self.stopped_by: str | None = None
-        """Why the search ended before its budget was used up, in one sentence; None where it did not."""
+        """Why the search ended before its budget was used up, in one sentence; None if it did not."""
         self.misconfigured = False
         self._interrupt = asyncio.Event()
         self._broken = False
 
     @property
     def interrupted(self) -> bool:
-        """Whether a person or the system asked to stop."""
+        """Whether the user or the system asked to stop."""
         return self._interrupt.is_set()
 
     @property
@@ -86,21 +86,21 @@ class SolutionSearch:
 
     @property
     def hands_in_own(self) -> bool:
-        """Whether the strategy itself makes the file that is handed in."""
+        """Whether the strategy itself makes the submitted file."""
         return self._strategy.hands_in_own
 
     async def wait_for_interrupt(self) -> None:
-        """Return when a person or the system asks to stop."""
+        """Return when the user or the system asks to stop."""
         await self._interrupt.wait()
 
     def interrupt(self, notice: str = "stopping: the best so far will be submitted") -> None:
-        """End in order because a person or the system asked to; nodes in flight wait for the run to be resumed."""
+        """Stop because the user or the system asked to; nodes in flight wait for the run to be resumed."""
         self._interrupt.set()
         self._context.say(notice)
         self.stop("interrupted")
 
     def stop(self, reason: str) -> None:
-        """End in order: nothing new is started, what runs is cancelled."""
+        """Stop: nothing new starts, and running work is cancelled."""
         self.stopped_by = self.stopped_by or reason
         self._stop.set()
 
@@ -113,7 +113,7 @@ class SolutionSearch:
         baseline: asyncio.Task[None] | None = None
         try:
             if self._strategy.opens_labs and self._context.budget.labs:
-                # Coders wait for nothing: it is fitted in their idle time.
+                # Coders need not wait: it runs in their idle time.
                 baseline = asyncio.create_task(self._idle_baseline())
             else:
                 await self._baseline()
@@ -124,7 +124,7 @@ class SolutionSearch:
             if baseline is not None:
                 await self._end_beside(baseline)
             if self.sealed is not None and not self.interrupted:
-                # What is left of the time is theirs, not the portfolio's.
+                # The remaining time is theirs, not the portfolio's.
                 await _cancel(fits)
                 await self.sealed.finish(self._interrupt)
             if self.blending is not None and not self.interrupted:
@@ -137,17 +137,17 @@ class SolutionSearch:
                 await _cancel(task)
         await self._finish()
         if not self._may_go_on:
-            # Nobody will ask again.
+            # No call will be repeated.
             await self._context.asker.settle(0.0)
 
     def _queue_unfinished(self) -> None:
-        """Queue the nodes and labs that earlier starts of the bot had decided on and not ended."""
+        """Queue the unfinished nodes and labs of earlier starts of the bot."""
         context = self._context
         states = {node.id: node.state for node in self.tree().nodes}
         self._ended_before = max(states, default=0)
         closed = {lab.id: lab.ended_at is not None for lab in labs(context.store, context.run_id)}
         for number, action in self._decisions:
-            # A blend is made when it may be handed in, and kernels are run beside the search.
+            # A blend's node is created when it may be submitted, and kernels run beside the search.
             if action.kind in SEPARATE:
                 continue
             if action.kind == "lab":
@@ -158,8 +158,8 @@ class SolutionSearch:
                 self._due.append((number, action, number in states))
 
     async def _start_next(self) -> bool:
-        """Start what is due, or else what the policy decides; return whether anything was started."""
-        patience, started = self._patience(), False
+        """Start due nodes, or else those that the policy decides on; return whether anything was started."""
+        retries, started = self._retry_budget(), False
         while True:
             try:
                 if not self._due:
@@ -169,7 +169,7 @@ class SolutionSearch:
                     del self._due[0]
                     started = True
             except (BotError, OSError) as error:
-                if not may_pass(error) or not await patience.wait_to_retry(error):
+                if not is_transient(error) or not await retries.wait_to_retry(error):
                     raise
             else:
                 return started
@@ -187,7 +187,7 @@ class SolutionSearch:
                 await self._wait()
 
     async def _idle_baseline(self) -> None:
-        """Write and score the baselines in the idle time of labs; the failure of one ends nothing."""
+        """Write and score the baselines in the idle time of labs; a failure ends nothing."""
         context = self._context
         for node, script in self._baselines():
             context.say(f"node {node}: {script.plan} In idle time.")
@@ -197,7 +197,7 @@ class SolutionSearch:
                 await self._fail(node, str(error))
 
     def _baselines(self) -> Iterator[tuple[int, Script]]:
-        """Begin one baseline after the other, until the search ends: those that no earlier start of the bot has ended."""
+        """Yield one baseline after the other, until the search ends, without those that ended before."""
         context = self._context
         states = {node.id: node.state for node in self.tree().nodes}
         scripts = (context.baseline(context.task, context.preview), *context.simple)
@@ -211,7 +211,7 @@ class SolutionSearch:
                 yield node, script
 
     async def _fit_portfolio(self, portfolio: PortfolioFits) -> None:
-        """Fit models on features that coders hand over; in a run that has the time, on the engine's own, too."""
+        """Fit models on coders' features; in a run that has the time, on the engine's own, too."""
         context = self._context
         features = context.baseline(context.task, context.preview).features
         if features is not None and not context.needs_scripts and context.budget.seconds >= _PLAIN_FEATURES_FROM:
@@ -222,7 +222,7 @@ class SolutionSearch:
         await portfolio.keep_fitting()
 
     async def _end_beside(self, baseline: asyncio.Task[None]) -> None:
-        """Wait for the baseline where there is nothing else to hand in; else end it."""
+        """Wait for the baseline if there is nothing else to submit; else end it."""
         if self.tree().best_candidate() is None and not self.interrupted:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(baseline), max(1.0, self._context.budget.seconds_left()))
@@ -242,14 +242,14 @@ class SolutionSearch:
             return []
         count, fault = last_failures(self._context.store, self._context.run_id, self._ended_before)
         if count >= MOST_ALIKE:
-            # A live run notifies its owner, waits, and begins again.
+            # A live run notifies its owner, waits, and restarts.
             self._broken = True
-            self.stop(f"{count} scripts in a row failed with the same sentence: {fault}")
+            self.stop(f"{count} scripts in a row failed with the same message: {fault}")
             return []
         return await self._decisions.ask(self._strategy.policy, *room)
 
     def _room(self) -> tuple[Tree, Remaining, int] | None:
-        """Return the tree, the budget for nodes, and how many may begin now; None if none may."""
+        """Return the tree, the budget for nodes, and how many may start now; None if none may."""
         context = self._context
         tree = self.tree()
         free = min(self._slots - len(self._running), self._pacing.free(len(self._running)))
@@ -279,7 +279,7 @@ class SolutionSearch:
             raise outcome
 
     def _begin(self, node: int, action: Action, again: bool) -> None:
-        """Start the work on a node; `again`: an earlier start of the bot had begun it."""
+        """Start the work on a node; `again`: an earlier start of the bot had started it."""
         context = self._context
         draft = None if action.draft_id is None else str(action.draft_id)
         with context.store.write() as tx:
@@ -287,7 +287,7 @@ class SolutionSearch:
                 tx,
                 context.run_id,
                 id=node,
-                # A lab begins a draft: its first scored script takes this node, and it makes one for each further script.
+                # A lab starts a draft: its first scored script takes this node, and each further one gets its own.
                 action="draft" if action.kind == "lab" else action.kind,
                 parents=action.parents,
                 draft_id=draft,
@@ -309,18 +309,18 @@ class SolutionSearch:
         self._running[task] = node
 
     def _may_restart(self, node: int) -> bool:
-        """Return whether a node that the bot did not survive is tried again; if not, end it as failed."""
+        """Return whether a node during which the bot died is retried; if not, end it as failed."""
         with self._context.store.write() as tx:
             times = restart_node(tx, self._context.run_id, node)
             if times <= MOST_RESTARTS:
                 return True
-            error = f"the bot ended {times} times while it was worked on, at the same step"
+            error = f"the bot ended {times} times during its work, at the same step"
             self._end_failed(tx, node, error)
         self._context.say(f"node {node} is abandoned: {error}")
         return False
 
     async def _wait(self) -> None:
-        """Wait until a node has ended, the search must stop, or another node may begin."""
+        """Wait until a node has ended, the search must stop, or another node may start."""
         if not self._running and not self._pacing.more_later():
             return
         signals = [asyncio.create_task(self._stop_when_due()), asyncio.create_task(self._pacing.changed())]
@@ -333,16 +333,16 @@ class SolutionSearch:
                 raise error
 
     async def _stop_when_due(self) -> None:
-        """Return when the search is stopped, or stop it when the rest of the time is needed for the refit.
+        """Return when the search is stopped, or stop it when the refit needs the remaining time.
 
-        Executions end earlier, by their own limits, and a lab closes itself on time, for which it is given a few seconds more;
-        this is for a model that does not answer.
+        Executions end earlier, by their own limits, and a lab closes itself within a few seconds more; this is for a model that
+        does not answer.
         """
         context = self._context
         usable = context.budget.usable(best_seconds(context, self.tree()))
         if "lab" in self._strategy.playbooks:
             usable += min(MOST_CLOSING_SECONDS, context.budget.reserve / 3)
-        # Without the baseline there is nothing to hand in, and it asks no model: wait for it.
+        # Without the baseline there is nothing to submit, and it needs no model: wait for it.
         is_baseline_running = BASELINE in self._running.values()
         try:
             async with asyncio.timeout(None if is_baseline_running else usable):
@@ -359,13 +359,13 @@ class SolutionSearch:
     async def _play(self, node: int | None, work: Callable[[], Awaitable[None]]) -> None:
         """Supervise the work on a node (None: reading between nodes): record errors, and keep them from other nodes.
 
-        A node that ends because the run does is left as it is, and goes on when the run is resumed.
+        A node that ends with the run stays unfinished, and continues when the run is resumed.
         """
-        patience = self._patience()
+        retries = self._retry_budget()
         while True:
             try:
                 await work()
-                # Reading between nodes is no sign that nodes work again.
+                # Successful reading does not mean that nodes work again.
                 self._failures = 0 if node is not None else self._failures
             except asyncio.CancelledError:
                 if node is not None and not self._may_go_on:
@@ -380,11 +380,11 @@ class SolutionSearch:
                 self.misconfigured = True
                 self.stop(str(error))
             except ModelUseless as error:
-                # What was answered stays: a run that is resumed asks again.
+                # Answers stay: a resumed run asks again.
                 self._broken = True
                 self.stop(str(error))
             except Exception as error:  # the worker's supervision boundary: a traceback is kept as an event
-                if may_pass(error) and await patience.wait_to_retry(error):
+                if is_transient(error) and await retries.wait_to_retry(error):
                     continue
                 await self._give_up(node, error)
             return
@@ -398,7 +398,7 @@ class SolutionSearch:
             self._broken = True
             self.stop(f"the model has not answered for too long; last error: {error}")
             return
-        is_expected = may_pass(error) or isinstance(error, BotError)
+        is_expected = is_transient(error) or isinstance(error, BotError)
         text = str(error) if is_expected else f"{type(error).__name__}: {error}"
         await self._fail(node, text, None if is_expected else traceback.format_exc())
         self._failures += 1
@@ -406,9 +406,9 @@ class SolutionSearch:
             self._broken = True
             self.stop(f"{self._failures} failures in a row, the last: {text}")
 
-    def _patience(self) -> RetryBudget:
+    def _retry_budget(self) -> RetryBudget:
         context = self._context
-        return RetryBudget(min(PATIENCE_SECONDS, PATIENCE_SHARE * context.budget.seconds), self._pause, context.say)
+        return RetryBudget(min(RETRY_SECONDS, RETRY_SHARE * context.budget.seconds), self._pause, context.say)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, at most until the search is stopped."""
@@ -418,22 +418,25 @@ class SolutionSearch:
 
     async def _fail(self, node: int | None, error: str, trace: str | None = None) -> None:
         """Record that a node has failed; wait for the database if it is unavailable."""
-        context, patience = self._context, self._patience()
-        context.say(f"{'what was posted' if node is None else f'node {node}'} was not finished: {error}")
+        context, retries = self._context, self._retry_budget()
+        context.say(f"{'reading posts' if node is None else f'node {node}'} was not finished: {error}")
         while True:
             try:
                 with context.store.write() as tx:
                     if node is not None:
                         self._end_failed(tx, node, error)
                     if trace is not None:
-                        # Redact before cutting, or half a secret could be left.
-                        trace = context.store.redactor.text(trace)[-TRACE_CHARACTERS:]
-                        tx.record("worker.crashed", run_id=context.run_id, node=node, traceback=trace)
+                        self._record_crash(tx, node, trace)
             except (BotError, OSError) as trouble:
-                if may_pass(trouble) and await patience.wait_to_retry(trouble):
+                if is_transient(trouble) and await retries.wait_to_retry(trouble):
                     continue
                 raise
             return
+
+    def _record_crash(self, tx: Transaction, node: int | None, trace: str) -> None:
+        # Redacted before truncation, or half a secret could stay.
+        trace = self._context.store.redactor.text(trace)[-TRACE_CHARACTERS:]
+        tx.record("worker.crashed", run_id=self._context.run_id, node=node, traceback=trace)
 
     def _end_failed(self, tx: Transaction, number: int, error: str) -> None:
         """End a node, or a lab with its unfinished nodes, as failed."""
@@ -444,7 +447,7 @@ class SolutionSearch:
             end_node(tx, run, node, "failed", error=error)
 
     async def _finish(self) -> None:
-        """Let the strategy write missing reports while there is time; its failure is recorded, and does not matter."""
+        """Let the strategy write missing reports while there is time; a failure is recorded, and ends nothing."""
         context = self._context
         if self._stop.is_set() or context.budget.seconds_left() <= 0:
             return
@@ -454,8 +457,7 @@ class SolutionSearch:
         except Exception as error:  # supervised as a node is
             context.say(f"the last reports could not be written: {error or 'no time was left'}")
             with context.store.write() as tx:
-                trace = context.store.redactor.text(traceback.format_exc())[-TRACE_CHARACTERS:]
-                tx.record("worker.crashed", run_id=context.run_id, traceback=trace)
+                self._record_crash(tx, None, traceback.format_exc())
 
     def tree(self) -> Tree:
         """Return the current tree."""

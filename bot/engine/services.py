@@ -1,4 +1,4 @@
-"""A run's services, which replays and live runs open alike."""
+"""A run's services, for replays and live runs."""
 
 import asyncio
 import math
@@ -15,9 +15,9 @@ from bot.engine.attempts import read_tree
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
 from bot.engine.decisions import Decisions
-from bot.engine.dress_rehearsal import rehearsal_due
 from bot.engine.experiments import ExperimentLog
 from bot.engine.fits import PortfolioFits
+from bot.engine.notebook_check import due_check_seconds
 from bot.engine.results import refits_due
 from bot.engine.settings import RunSettings
 from bot.engine.strategy import Script
@@ -53,39 +53,39 @@ from state.steps import Steps
 from state.store import Store
 
 _MOST_WAITING, _WAITING_SHARE = 30.0, 0.05
-"""Most seconds, and the share of a run on own data, that an execution waits for cores before it shares one with others."""
+"""Maximum seconds, and share of a run on own data, that an execution waits for cores before it shares one."""
 _BLENDER_NICE = 10
-"""About a tenth of a core, where a lab's command wants it all."""
+"""About a tenth of a core beside a busy command of a lab."""
 _BLENDER_IDLE = 60.0
 """Seconds without a blend to fit after which its worker is ended."""
 
 
 @dataclass(frozen=True)
-class BuiltIn:
-    """The built-in parts: a model made of rules, and the script that every run starts with."""
+class RuleBasedParts:
+    """The rule-based model, and the script that every run starts with."""
 
     model: Callable[[int], Model]
-    """Makes the model, from a seed."""
+    """Creates the model, from a seed."""
     baseline: Callable[[TaskText, str], Script]
-    """Writes the safe baseline, from the task and the preview of its data."""
+    """Writes the baseline, from the task and the preview of its data."""
     simple: Callable[..., tuple[Script, ...]] = lambda task, *, by_time: ()
-    """Writes the simple models that a result on own data is compared with; the first takes the place of the safe baseline."""
+    """Writes the simple models that a result on own data is compared with; the first replaces the baseline."""
 
 
 @dataclass(frozen=True)
-class Machinery:
-    """What the runs of one process share."""
+class SharedServices:
+    """The services that the runs of one process share."""
 
     sandbox: Sandbox
     leases: Leases
     models: ModelSettings
     worker: Worker
-    builtin: BuiltIn
+    builtin: RuleBasedParts
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A run that is in the store, and its inputs."""
+    """A run in the store, and its inputs."""
 
     id: str
     card: TaskCard
@@ -98,23 +98,23 @@ class RunPlan:
     agent_settings: Sequence[BaseModel] = ()
     """Settings of its agent, which the engine passes on."""
     notebook_limits: NotebookLimits = field(default_factory=NotebookLimits)
-    """What the competition allows its notebooks, if it takes such."""
+    """The competition's limits for notebooks, if it takes such."""
     board: Callable[[], Sequence[float]] = tuple
     """Returns the leaderboard's scores as of now, best first; empty if it may not be known."""
     labs: bool = False
     """Whether coders work in labs."""
     own_data: bool = False
-    """Whether the data is a person's own, of which a script is wanted that predicts new rows."""
+    """Whether the data is the user's own, for a script that predicts new rows."""
     withholding: Withholding = "script"
-    """How many labelled rows are withheld: fewer where the run's coder works in labs."""
+    """How many labelled rows are withheld: fewer if the run's coder works in labs."""
     spare_baseline: bool = False
-    """Whether the baseline is handed in only where the agent has nothing else."""
+    """Whether the baseline is submitted only if the agent has nothing else."""
 
 
 @asynccontextmanager
 async def open_context(
     plan: RunPlan,
-    machinery: Machinery,
+    services: SharedServices,
     store: Store,
     clock: Clock,
     spending: Level,
@@ -129,11 +129,11 @@ async def open_context(
         UnsupportedLayout: the competition's data cannot be split.
         InfrastructureFailure: the evaluator cannot work at all.
     """
-    settings, card, models = plan.settings, plan.card, machinery.models
+    settings, card, models = plan.settings, plan.card, services.models
     steps = Steps(store, plan.id)
     limits = settings.limits
     weights = WeightsFolder(settings.weights) if settings.weights else None
-    pretrained = weights.offered(clock.as_of()) if weights else []
+    pretrained = weights.available(clock.as_of()) if weights else []
     mounts = weights.mounts(pretrained) if weights else {}
     grader = plan.folder.grader if plan.folder.grader.is_file() else None
     shared = ExecutorSettings(
@@ -149,7 +149,7 @@ async def open_context(
         keeps_weights=plan.own_data or card.kind == "code",
     )
     choice = replace(models.resolve(settings.model), roles=settings.roles)
-    sandbox, leases = machinery.leases.placing(machinery.sandbox)
+    sandbox, leases = services.leases.placing(services.sandbox)
     back_end = sandbox.describe()
     async with AsyncExitStack() as stack:
         model_access = await stack.enter_async_context(
@@ -157,7 +157,7 @@ async def open_context(
                 choice,
                 models,
                 clock,
-                builtin=lambda: machinery.builtin.model(settings.seed),
+                builtin=lambda: services.builtin.model(settings.seed),
                 max_cost=settings.budget_of_all.money(settings.budget),
                 on_change=record_change(store, plan.id, say),
                 say=lambda line: say(f"model: {line}"),
@@ -189,7 +189,7 @@ async def open_context(
             store,
             steps,
             sandbox,
-            machinery.worker,
+            services.worker,
             stopwatch,
             RunLeases(
                 leases,
@@ -203,17 +203,23 @@ async def open_context(
             ),
             spending,
         )
-        # A worker of its own, so that no score waits for a blend, and none of a lab's commands gives way to it.
+        # A separate worker, so that no score and no command of a lab waits for a blend.
         blender = await stack.enter_async_context(aclosing(Worker(idle_seconds=_BLENDER_IDLE, nice=_BLENDER_NICE)))
         similarity = await stack.enter_async_context(open_similarity(settings.knowledge_base, say))
-        preview = await _preview(executor, machinery.worker, stopwatch, card)
+        holdout = await executor.view("holdout")
+        suspicious = [finding.sentence for finding in await executor.check_data() if finding.verdict == "suspicious"]
+        with stopwatch.measure("views"):
+            preview = await services.worker.preview(holdout.data, card, holdout.labels, suspicious)
         if executor.self_reported is not None:
-            say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
+            say(f"cannot withhold labels, so scores are those that scripts print: {executor.self_reported}")
         blends = settings.blend and executor.self_reported is None
         if blends and card.kind == "code" and (spaces := uncombined(card)) is not None:
             say(f"nothing is blended: a notebook cannot combine what scripts predict here ({spaces})")
             blends = False
-        simple = _simple(plan, machinery, executor)
+        simple: tuple[Script, ...] = ()
+        if plan.own_data:
+            task = TaskText.from_card(card, stores_models=True)
+            simple = services.builtin.simple(task, by_time=executor.split_kind == "time")
         tree_cache, decisions = TreeCache(plan.spare_baseline), Decisions(steps, max(1, len(simple)))
 
         def due() -> int:
@@ -221,25 +227,17 @@ async def open_context(
             return refits_due(store, plan.id, None if best is None else best.id)
 
         budget = replace(
-            budget, growth=executor.growth, refits=due, labs=plan.labs, slowness=lambda: machinery.worker.slowness
+            budget, growth=executor.growth, refits=due, labs=plan.labs, slowness=lambda: services.worker.slowness
         )
         if blends and card.kind == "code":
-            budget = replace(budget, rehearsal=lambda: rehearsal_due(store, decisions, steps, plan.id))
+            budget = replace(budget, notebook_check=lambda: due_check_seconds(store, decisions, steps, plan.id))
         new_score = asyncio.Event()
         experiments = None
         if plan.labs and executor.self_reported is None:
-            # A worker of its own, so that answers to coders wait for nothing.
+            # A separate worker, so that coders do not wait for answers.
             scorer = await stack.enter_async_context(aclosing(Worker(idle_seconds=_BLENDER_IDLE)))
             experiments = ExperimentLog(
-                plan.id,
-                card,
-                settings.seed,
-                store,
-                decisions,
-                executor,
-                scorer,
-                settings.model,
-                new_score.set,
+                plan.id, card, settings.seed, store, decisions, executor, scorer, settings.model, new_score.set
             )
             experiments.restore()
         machine = this_machine(limits, back_end, settings.gpus, leases.gpu_models, elsewhere=leases is not leases.here)
@@ -265,7 +263,7 @@ async def open_context(
             notes=plan.notes,
             notebook_limits=plan.notebook_limits,
             agent_settings=by_class(*plan.agent_settings),
-            baseline=(lambda *_: simple[0]) if simple else machinery.builtin.baseline,
+            baseline=(lambda *_: simple[0]) if simple else services.builtin.baseline,
             simple=simple[1:],
             blender=blender if blends else None,
             new_score=new_score,
@@ -286,7 +284,7 @@ def _retriever(
     preview: str,
     say: Callable[[str], None],
 ) -> Retriever | None:
-    """Return what finds entries of the knowledge base for the run; None where it goes without."""
+    """Return the retriever of knowledge for the run; None if it uses none."""
     settings, card = plan.settings, plan.card
     if settings.knowledge == "none":
         return None
@@ -295,19 +293,3 @@ def _retriever(
         say(f"left out of the knowledge base: {problem}")
     task = TaskQuery(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
     return Retriever(task, base, similarity, asker, steps, plan.id, clock, settings.knowledge)
-
-
-def _simple(plan: RunPlan, machinery: Machinery, executor: Executor) -> tuple[Script, ...]:
-    """Return the simple models of a run on own data; other runs have none."""
-    if not plan.own_data:
-        return ()
-    task = TaskText.from_card(plan.card, stores_models=True)
-    return machinery.builtin.simple(task, by_time=executor.split_kind == "time")
-
-
-async def _preview(executor: Executor, worker: Worker, stopwatch: Stopwatch, card: TaskCard) -> str:
-    """Describe the hold-out view, with the guards' suspicions."""
-    holdout = await executor.view("holdout")
-    suspicious = [finding.sentence for finding in await executor.check_data() if finding.verdict == "suspicious"]
-    with stopwatch.measure("views"):
-        return await worker.preview(holdout.data, card, holdout.labels, suspicious)

@@ -1,4 +1,4 @@
-"""The settings of a run that the engine reads: what is chosen, and what follows for this machine."""
+"""The settings of a run that the engine reads: its options, and their consequences on this machine."""
 
 import math
 from pathlib import Path
@@ -36,7 +36,7 @@ Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, lt=math.inf)]
 
 
 class SearchOptions(ClosedModel):
-    """What is chosen of any run, a replay or a live one."""
+    """The options of any run, a replay or a live one."""
 
     seed: Annotated[int, Option()] = Field(default=0, description="seed of all random choices")
     blend: Annotated[bool | None, Option()] = Field(
@@ -55,7 +55,7 @@ class SearchOptions(ClosedModel):
 
 
 class MachineOptions(ClosedModel):
-    """What is chosen of a run that has this machine for itself."""
+    """The options of a run that has this machine to itself."""
 
     # The papers' first budget for a competition.
     time: Annotated[Seconds, Option()] = Field(
@@ -83,7 +83,7 @@ class MachineOptions(ClosedModel):
 
 
 class RunSettings(SearchOptions, MachineOptions):
-    """One run's settings, with everything that follows from the options for this machine."""
+    """One run's settings, with the consequences of the options on this machine."""
 
     model: str = Field(default="builtin", description="`builtin`, `openai:NAME` or `recorded:DIR`")
     roles: dict[str, str] = Field(default={}, description="the model of a role, where it is not that of `model`")
@@ -104,6 +104,6 @@ class RunSettings(SearchOptions, MachineOptions):
 
     @property
     def limits(self) -> Limits:
-        """What one script may use; its time is limited by the run's alone."""
+        """The limits of one script; its time is limited by the run's alone."""
         tasks = max(Limits.processes, _TASKS_A_CORE * self.cpus)
         return Limits(self.time, self.memory_bytes, tasks, self.written_bytes, cpus=self.cpus)

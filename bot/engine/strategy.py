@@ -23,13 +23,13 @@ class Action:
     lab: int | None = None
     """The lab that scores this node's script; None: the policy chose the node, or it opens a lab."""
     look: int = 0
-    """Its number among the lab's scored scripts, from 1; of an ensemble, how many scripts it was chosen from."""
+    """Its number among the lab's scored scripts, from 1; of an ensemble, the number of its fit."""
     kernel: str | None = None
-    """The public kernel's version that it runs, such as `kernel/10`; None: it runs none."""
+    """The version of the public kernel that it runs, such as `kernel/10`; None: it runs none."""
     knowledge: bool = False
-    """Whether the coder is shown what the knowledge base holds on the task, where the agent reads it."""
+    """Whether the coder is shown entries of the knowledge base, if the agent reads it."""
     deep: bool = False
-    """Whether it begins a draft of the late phase, where the agent has phases."""
+    """Whether it starts a draft of the late phase, if the agent has phases."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class Script:
     code: str
     action: ScriptKind
     infer: str | None = None
-    """The second script of a notebook competition: it predicts with what the first one has saved."""
+    """The inference script of a notebook competition: it predicts with the files that the first one has saved."""
     features: str | None = None
     """A script that writes the features that it trains on: `features/{train,validation,test}.npz`."""
 
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is left of the run's budget; None: no such cap."""
+    """The run's remaining budget; None: no such cap."""
 
     steps: int | None
     steps_total: int | None
@@ -55,9 +55,9 @@ class Remaining:
     """Seconds left for new nodes; None if steps are the budget: decisions must not depend on a machine's speed."""
     seconds_total: float | None
     renewed_after: int | None = None
-    """The last node begun before news that are worth another round; None: there were none."""
+    """The last node started before news that are worth another round; None: there were none."""
     money: float | None = None
-    """Least share of a cap on money or tokens that is not spent; None: there is no cap."""
+    """The smallest unspent share of the caps on money and tokens; None: there is no cap."""
 
 
 class Policy(Protocol):
@@ -74,8 +74,8 @@ class Playbook(Protocol):
         """Carry out the action as the node with that number, and record the result.
 
         Raises:
-            BudgetExceeded: there is no money or time for it; the run ends in order.
-            ModelMisconfigured: no model call will ever succeed; the run ends in order, with this as the reason.
+            BudgetExceeded: there is no money or time for it; the run shuts down cleanly.
+            ModelMisconfigured: no model call will ever succeed; the run shuts down cleanly, with this as the reason.
         """
 
 
@@ -89,9 +89,9 @@ class Strategy:
     finish: Callable[[Tree], Awaitable[None]]
     """Finishes work after the last node, such as reports."""
     close: Callable[[], Awaitable[None]] | None = None
-    """Ends what goes on beside the nodes."""
+    """Ends its work beside the nodes."""
     hands_in_own: bool = False
-    """Whether it makes the file to hand in itself, in place of the engine's choice among scored scripts."""
+    """Whether it makes the submitted file itself, in place of the engine's choice among scored scripts."""
     reads_posts: bool = False
     """Whether new posts of a community are analysed and turned into ideas for it."""
     opens_labs: bool = False

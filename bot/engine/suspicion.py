@@ -1,4 +1,4 @@
-"""Detection of the engine's own faults: different scripts that fail with the same sentence."""
+"""Detection of the engine's own faults: different scripts that fail with the same message."""
 
 import re
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from state.store import Store
 from state.tables import Node
 
 SUSPICIOUS = 2
-"""When so many other scripts failed with the same sentence, a failed debug run does not count."""
+"""Number of other scripts with the same message from which a failed debug run does not count."""
 MOST_ALIKE = 10
-"""When so many scripts in a row failed with the same sentence, the search ends."""
+"""Number of scripts in a row with the same message that ends the search."""
 _VIEWS = (DEBUG, REHEARSAL_FEW, REHEARSAL, GUARDED)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -25,10 +25,10 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 class _EndedNode:
     code: str | None
     fault: str | None
-    """The sentence it failed with; None if it did not fail, or ran out of time, which is the script's own fault."""
+    """The message of its failure; None if it did not fail, or ran out of time, which is the script's own fault."""
 
     def is_for(self, fault: str) -> bool:
-        """Return whether it failed with this sentence, whatever the numbers in it."""
+        """Return whether it failed with this message, whatever the numbers in it."""
         return self.fault is not None and without_numbers(self.fault) == without_numbers(fault)
 
 
@@ -38,14 +38,14 @@ def without_numbers(sentence: str) -> str:
 
 
 def failed_alike(store: Store, run_id: str, node: int, fault: str) -> int:
-    """Return how many scripts other than a node's own have failed with the same sentence."""
+    """Return how many scripts other than a node's own have failed with the same message."""
     with store.read() as session:
         own_code = session.get_one(Node, (run_id, node)).code_sha
     return len({end.code for end in _ended_nodes(store, run_id) if end.is_for(fault)} - {own_code})
 
 
 def last_failures(store: Store, run_id: str, after: int) -> tuple[int, str]:
-    """Return how many of the last nodes after one failed in a row with the same sentence, and that sentence."""
+    """Return how many of the last nodes after one failed in a row with the same message, and the message."""
     count, fault = 0, ""
     for end in _ended_nodes(store, run_id, after, MOST_ALIKE):
         if end.fault is None or (count and not end.is_for(fault)):
@@ -60,7 +60,7 @@ def _ended_nodes(store: Store, run_id: str, after: int = 0, limit: int | None = 
     nodes = nodes.where(col(Node.action).not_in(SEPARATE))
     with store.read() as session:
         rows = session.exec(nodes.order_by(col(Node.id).desc()).limit(limit)).all()
-        # So a hold-out run replaces the faults of debug runs, and a later one those of the ones before.
+        # A hold-out run replaces the faults of debug runs, and a later one those before it.
         steps = read_steps(session, run_id, EXECUTED, _VIEWS, [row.id for row in rows])
     failures = {key.node: execution for key, execution in steps.items() if execution.fault is not None}
     for row in rows:

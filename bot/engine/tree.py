@@ -10,15 +10,15 @@ from typing import Literal
 BASELINE = 1
 """Number of a run's first node."""
 BASELINE_NAME = "baseline"
-"""What coders call it."""
+"""Its name for coders."""
 SEPARATE = ("ensemble", "reproduce")
-"""Actions of nodes that are no scripts of ours: they count toward no steps, and no policy chose them."""
+"""Actions of nodes that are not scripts of ours: they do not count as steps, and no policy chose them."""
 NodeState = Literal["running", "valid", "buggy", "failed"]
 
 
 @dataclass(frozen=True)
 class NodeView:
-    """One node; `failed` means that our own machinery failed, not the code."""
+    """One node; `failed` means that the engine failed, not the code."""
 
     id: int
     action: str
@@ -30,17 +30,17 @@ class NodeView:
     draft_id: int | None = None
     seconds: float = 0.0
     baseline: bool = False
-    """One of the first nodes of a run: scored and improved as any other, but no draft of the policy."""
+    """One of the first nodes of a run: scored and improved as any other, but not a draft of the policy."""
     spoiled: bool = False
     """Whether a guard found its file for the test rows worthless, whatever its score is."""
     gain_error: float = 0.0
-    """Standard error of the paired difference of its score to that of the script it was compared with; 0: unknown."""
+    """Standard error of the paired difference of its score to that of its reference; 0: unknown."""
     families: tuple[str, ...] = ()
     """Families of models that its script uses; empty if unknown."""
     draft_share: float | None = None
-    """Of the run's budget, as its draft was planned; None: not planned."""
+    """Planned share of its draft of the run's budget; None: not planned."""
     complete: bool = True
-    """Whether it predicts all folds, the validation rows and the test rows, so that it may be handed in."""
+    """Whether it predicts all folds, the validation rows and the test rows, so that it may be submitted."""
 
     @property
     def fitness(self) -> float:
@@ -67,15 +67,15 @@ class Tree:
     nodes: tuple[NodeView, ...] = ()
     """The scripts."""
     ensembles: tuple[NodeView, ...] = ()
-    """The blends of scripts that may be handed in; they are no one's parents, and no policy goes by them."""
+    """Blends of scripts that may be submitted; they are never parents, and policies ignore them."""
     reproduced: tuple[NodeView, ...] = ()
-    """Public kernels as they ran here: never handed in, blended or the best, but a draft may start from one."""
+    """Public kernels as they ran here: never submitted, blended or the best, but a draft may start from one."""
     spare_baseline: bool = False
-    """Whether the baseline is handed in only where there is nothing else."""
+    """Whether the baseline is submitted only if there is nothing else."""
 
     @cached_property
     def all(self) -> tuple[NodeView, ...]:
-        """All nodes, those that are no scripts of ours included."""
+        """All nodes, ensembles and public kernels included."""
         return (*self.nodes, *self.ensembles, *self.reproduced)
 
     @cached_property
@@ -84,14 +84,14 @@ class Tree:
 
     @cached_property
     def _parents(self) -> frozenset[int]:
-        # A node that failed by our machinery does not count: its parent is a leaf again.
+        # A node that failed by the engine's fault does not count: its parent is a leaf again.
         return frozenset(p for node in self.nodes if node.state != "failed" for p in node.parents)
 
     def __getitem__(self, node_id: int) -> NodeView:
         return self._by_id[node_id]
 
     def scripts_of(self, node_id: int) -> tuple[int, ...]:
-        """Return the scripts that make a node's file: a blend's members, or itself."""
+        """Return the scripts of a node's file: a blend's members, or itself."""
         node = self._by_id[node_id]
         return node.parents if node.action == "ensemble" else (node_id,)
 
@@ -108,11 +108,11 @@ class Tree:
         return [n for n in self.nodes if n.valid]
 
     def best(self) -> NodeView | None:
-        """Return the valid node with the highest fitness, the earliest of equals; a spoiled or partial one only where all are."""
+        """Return the valid node with the highest fitness, the earliest of equals; a spoiled or partial one only if all are."""
         return _best(self.valid())
 
     def candidates(self) -> Sequence[NodeView]:
-        """Return what may be submitted: complete nodes with a score, ensembles among them."""
+        """Return the candidates for submission: complete nodes with a score, ensembles among them."""
         nodes = self.complete_nodes()
         return [n for n in nodes if not (self.spare_baseline and n.baseline)] or nodes
 
@@ -122,7 +122,7 @@ class Tree:
         return [n for n in (*self.valid(), *ensembles) if n.valid and n.complete]
 
     def best_candidate(self) -> NodeView | None:
-        """Return the best of what may be handed in, as `best` does of the scripts."""
+        """Return the best candidate for submission, as `best` does of the scripts."""
         return _best(self.candidates())
 
     def debug_depth(self, node: NodeView) -> int:
@@ -133,7 +133,7 @@ class Tree:
         return 0 if parent.valid else self.debug_depth(parent) + 1
 
     def by_draft(self) -> dict[int, list[NodeView]]:
-        """Return the nodes of each draft that was begun, oldest first."""
+        """Return the nodes of each draft that was started, oldest first."""
         known_drafts = {n.draft_id for n in self.drafts()}
         drafts: dict[int, list[NodeView]] = {}
         for node in self.nodes:
@@ -155,8 +155,8 @@ class TreeCache:
 
     def __init__(self, spare_baseline: bool = False) -> None:
         self.lock = threading.Lock()
-        """Needed as the progress line is drawn by a thread of its own."""
-        self.seen: int | None = None
+        """Needed as the progress line is drawn by another thread."""
+        self.last_event: int | None = None
         """Number of the newest event that the tree includes; None before the first reading."""
         self.spare_baseline = spare_baseline
         self._tree = Tree(spare_baseline=spare_baseline)
@@ -174,5 +174,5 @@ class TreeCache:
             ensembles, reproduced = (tuple(node for node in nodes if node.action == kind) for kind in SEPARATE)
             scripts = tuple(node for node in nodes if node.action not in SEPARATE)
             self._tree = Tree(scripts, ensembles, reproduced, self.spare_baseline)
-        self.seen = last_change
+        self.last_event = last_change
         return self._tree

@@ -112,7 +112,7 @@ class Executor:
 
     @property
     def contains(self) -> bool:
-        """Whether its sandbox contains what it runs; if not, strangers' code must not run."""
+        """Whether its sandbox contains what it runs; if not, third-party code must not run."""
         return self.sandbox.describe().isolation != "none"
 
     @property
@@ -307,13 +307,13 @@ class Executor:
         idle: bool,
     ) -> tuple[ExecutionRequest, ExecutionOutcome]:
         """Run a script; again if the sandbox itself failed."""
-        limits, mounts = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus), self.settings.mounts
-        limits = self.idle_limits(seconds) if idle else limits
+        limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
+        limits, mounts = self.idle_limits(seconds) if idle else limits, self.settings.mounts
         if inputs is not None:
             # A notebook on Kaggle has neither: what looks for them must fail here.
             data, mounts = self.folder.empty, {}
             data.mkdir(exist_ok=True)
-        # Those of folds and of samples are handed in by nobody.
+        # Executions on folds and samples are never submitted.
         keeps = (WEIGHTS,) if self.settings.keeps_weights and inputs is None and view in (GUARDED, "full") else ()
         for try_number in range(1, _TRIES + 1):
             id = _execution_id(node, view, attempt, try_number)
@@ -347,7 +347,7 @@ class Executor:
     async def _run_once(
         self, request: ExecutionRequest, node: int, view: str, meter: ExecutionMeter
     ) -> ExecutionOutcome:
-        """Run a script once, watched, and record its start and end."""
+        """Run a script once under the rules, and record its start and end."""
         request.out.mkdir(parents=True, exist_ok=True)
         (request.out / "solution.py").write_text(request.script, encoding="utf-8")
         execution_id = request.execution_id
@@ -361,10 +361,6 @@ class Executor:
                 end_execution(tx, self.run_id, execution_id, reason=ExitReason.STOPPED, exit_code=None, seconds=0.0)
                 meter.charge(tx)
             raise
-        self._record_end(execution_id, outcome, meter)
-        return outcome
-
-    def _record_end(self, execution_id: str, outcome: ExecutionOutcome, meter: ExecutionMeter) -> None:
         with self.store.write() as tx:
             end_execution(
                 tx,
@@ -381,6 +377,7 @@ class Executor:
                 peak_gpu_memory_bytes=outcome.peak_gpu_memory_bytes,
             )
             meter.charge(tx, outcome.seconds)
+        return outcome
 
     async def _score(
         self,

@@ -105,7 +105,7 @@ class RunLeases:
             if shared is None:
                 # A node's slot runs one at a time.
                 is_local = self.leases is self.leases.here
-                own_lease = next((le for le in self.of_idle_work if is_local and not le.lease.lost), None)
+                own_lease = next((h for h in self.of_idle_work if is_local and not h.lease.lost), None)
                 if own_lease is None:
                     own_lease = await self._acquire()
                     self.of_idle_work.append(own_lease)
@@ -132,13 +132,13 @@ class RunLeases:
         if elsewhere:
             return await self._acquire(place)
         async with self.sharing:
-            idle_lease = next((c for c in self.of_idle_work if c.source is self.leases and not c.lease.lost), None)
-            if idle_lease is None:
-                idle_lease = await self._acquire(place)
+            held = next((h for h in self.of_idle_work if h.source is self.leases and not h.lease.lost), None)
+            if held is None:
+                held = await self._acquire(place)
             else:
-                self.of_idle_work.remove(idle_lease)
-            self.of_labs.append(idle_lease.lease)
-        return idle_lease
+                self.of_idle_work.remove(held)
+            self.of_labs.append(held.lease)
+        return held
 
     async def _acquire(self, lab: LabPlace | None = None) -> HeldLease:
         stack = AsyncExitStack()

@@ -1,4 +1,4 @@
-"""The machine that scripts run on, as prompts describe it, with the surprises of its packages."""
+"""The machine that scripts run on, as prompts describe it, with the breaking_changes of its packages."""
 
 import platform
 import re
@@ -42,7 +42,7 @@ class Machine:
     """Gigabytes that a script may write."""
     names: frozenset[str] = frozenset()
     """Names of all packages that scripts find, in lower case with hyphens."""
-    surprises: tuple[str, ...] = ()
+    breaking_changes: tuple[str, ...] = ()
     """How the packages' versions differ from what most code expects, a sentence each."""
 
     def describe(self) -> str:
@@ -81,7 +81,7 @@ def this_machine(
         gpu_models=gpu_models if gpus else (),
         disk_gb=limits.written_bytes / 1e9,
         names=frozenset(versions),
-        surprises=surprises(listed_packages),
+        breaking_changes=breaking_changes(listed_packages),
     )
 
 
@@ -95,10 +95,10 @@ def _installed() -> Mapping[str, str]:
 @cache
 def _surprises() -> dict[str, dict[str, list[str]]]:
     """Return the sentences by package, and by the first version for which they hold."""
-    return tomllib.loads(Path(__file__).with_name("surprises.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(Path(__file__).with_name("breaking_changes.toml").read_text(encoding="utf-8"))
 
 
-def surprises(packages: Iterable[str]) -> tuple[str, ...]:
+def breaking_changes(packages: Iterable[str]) -> tuple[str, ...]:
     """Return a sentence for each surprise in these packages, given as `name version` like `Machine.packages`."""
     installed = {}
     for package in packages:

@@ -13,13 +13,13 @@ from state.errors import UsageError
 @contextmanager
 def open_leases(
     settings: LeaseSettings,
-    wanted_gpus: int | None,
+    requested_gpus: int | None,
     fleet: FleetSettings | None = None,
     scripts: SandboxSettings | None = None,
 ) -> Iterator[tuple[Leases, int]]:
     """Open the machine's leases, or a fleet's; yields them and the number of GPUs that an execution holds.
 
-    `wanted_gpus` are GPUs an execution; None: one if there is one, on a fleet if every node has one. Without a fleet, or
+    `requested_gpus` are GPUs an execution; None: one if there is one, on a fleet if every node has one. Without a fleet, or
     its address, scripts run here.
 
     Raises:
@@ -37,6 +37,6 @@ def open_leases(
             leases = stack.enter_context(open_fleet(fleet, scripts or SandboxSettings(), leases))
             owner = "no node of the fleet has more than"
         available = leases.gpus
-        if wanted_gpus is not None and wanted_gpus > available:
-            raise UsageError(f"--gpus {wanted_gpus}: {owner} {available}; `bot doctor` lists the GPUs it finds")
-        yield leases, leases.usual_gpus if wanted_gpus is None else wanted_gpus
+        if requested_gpus is not None and requested_gpus > available:
+            raise UsageError(f"--gpus {requested_gpus}: {owner} {available}; `bot doctor` lists the GPUs it finds")
+        yield leases, leases.usual_gpus if requested_gpus is None else requested_gpus

@@ -20,7 +20,7 @@ DEBUG = "sample"
 REPRODUCED = "swap"
 """The view on which a public kernel is scored by its submission alone, as withheld rows stand in for the test rows."""
 REHEARSAL, REHEARSAL_FEW = "rehearsal", "rehearsal-few"
-"""The views of a notebook's dress rehearsal, where withheld rows stand in for the test rows; the second has few of them."""
+"""The views of a notebook check, where withheld rows stand in for the test rows; the second has few of them."""
 PREDICTIONS = "validation_predictions.csv"
 
 IDLE_STARTED, IDLE_ENDED = "idle.started", "idle.ended"
@@ -77,11 +77,9 @@ def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED
     if (execution := read_step(session, run_id, EXECUTED, Key(node, view))) is not None:
         return execution
     row = session.get(ExperimentRow, (run_id, node)) if view == GUARDED else None
-    return None if row is None else _of_experiment(row)
-
-
-def _of_experiment(row: ExperimentRow) -> ExecutionRecord:
-    """Return an experiment as the execution that a script with the same predictions would have had."""
+    if row is None:
+        return None
+    # It becomes the execution that a script with the same predictions would have had.
     result = SCORED_EXPERIMENT.validate_python(row.result)
     return ExecutionRecord(
         id=experiment_folder(row.node),

@@ -25,8 +25,8 @@ _WORDS: Mapping[ViewKind, str] = {
     "sample": "in the debug run on a sample of",
     "holdout": "on the hold-out view, with",
     "full": "in the refit, with",
-    "rehearsal": "in the dress rehearsal, where the test set is withheld rows, with",
-    "rehearsal-few": "in the dress rehearsal, where the test set is a few withheld rows, with",
+    "rehearsal": "in the notebook check, where the test set is withheld rows, with",
+    "rehearsal-few": "in the notebook check, where the test set is a few withheld rows, with",
 }
 
 

@@ -1,7 +1,7 @@
 """A competition's task for prompts: its facts, the owner's notes, and the description's relevant parts."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.models import Item
@@ -100,7 +100,9 @@ def shown_description(text: str, longest: int = LONGEST) -> str:
     with_content = [s for s in sections(_LINK.sub(r"\1", _PICTURE.sub("", text))) if _has_content(s)]
     in_order = sorted((s for s in with_content if _dropped_title(s.titles) is None), key=_place)
     dropped_titles = [title for s in with_content if (title := _dropped_title(s.titles)) is not None]
-    note = f"\n\n[left out: {_shortened(dropped_titles)}]" if dropped_titles else ""
+    titles_text = "; ".join(dict.fromkeys(" ".join(title.split())[:40] for title in dropped_titles))
+    titles_text = titles_text if len(titles_text) <= 200 else f"{titles_text[:200]}…"
+    note = f"\n\n[left out: {titles_text}]" if dropped_titles else ""
     return _fit_into([_section_text(s) for s in in_order], longest - len(note)) + note
 
 
@@ -143,8 +145,3 @@ def _fit_into(parts: Sequence[str], room: int) -> str:
     cut = text[: room - 60]
     end = next((place for mark in ("\n\n", "\n", " ") if (place := cut.rfind(mark)) > len(cut) // 2), len(cut))
     return f"{cut[:end].rstrip()}\n\n[cut here: {len(text) - end:,} more characters]"
-
-
-def _shortened(titles: Iterable[str]) -> str:
-    titles_text = "; ".join(dict.fromkeys(" ".join(title.split())[:40] for title in titles))
-    return titles_text if len(titles_text) <= 200 else f"{titles_text[:200]}…"

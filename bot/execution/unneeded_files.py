@@ -100,18 +100,13 @@ def prune(folder: Path, keep_days: float, now: datetime, *, dry_run: bool) -> li
         prunable.append(
             Prunable("left", orphan.name, size, f"would remove {orphan.name}" if dry_run else orphan.remove())
         )
-    for views in _old_views(folder, keep_days, now):
-        size = own_bytes([views])
-        if not dry_run:
-            remove_tree(views)
-        prunable.append(Prunable("views", str(views), size, f"{'would remove' if dry_run else 'removed'} {views}"))
-    return prunable
-
-
-def _old_views(folder: Path, keep_days: float, now: datetime) -> Iterator[Path]:
-    for run in sorted(map(RunFolder, folder.iterdir() if folder.is_dir() else ()), key=lambda run: run.path):
-        if run.path.is_symlink() or not run.config.is_file() or not run.result.is_file() or not run.views.is_dir():
+    for run in map(RunFolder, sorted(folder.iterdir()) if folder.is_dir() else ()):
+        views = run.views
+        if run.path.is_symlink() or not run.config.is_file() or not run.result.is_file() or not views.is_dir():
             continue
-        age = now.timestamp() - run.result.stat().st_mtime
-        if age > keep_days * 86400:
-            yield run.views
+        if now.timestamp() - run.result.stat().st_mtime > keep_days * 86400:
+            size = own_bytes([views])
+            if not dry_run:
+                remove_tree(views)
+            prunable.append(Prunable("views", str(views), size, f"{'would remove' if dry_run else 'removed'} {views}"))
+    return prunable

@@ -1,6 +1,6 @@
 """All entries of a bot: those that come with it, and those of the owner's folder."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -47,7 +47,7 @@ def read_folder(folder: Path) -> tuple[Sequence[Entry], Sequence[Problem]]:
     """Return the entries of a folder's Markdown files, or of one file, in order of names, and all that is wrong with others."""
     entries_by_id: dict[str, Entry] = {}
     problems: list[Problem] = []
-    for path in _files(folder):
+    for path in [folder] if folder.is_file() else sorted(folder.glob("*.md")):
         try:
             entry = read_entry(path)
         except FileProblems as error:
@@ -69,9 +69,3 @@ def write_entry(folder: Path, entry: Entry) -> Path:
     path = folder / f"{entry.id}.md"
     write_whole(path, format_entry(entry))
     return path
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    if folder.is_file():
-        return [folder]
-    return sorted(folder.glob("*.md")) if folder.is_dir() else ()

@@ -22,7 +22,9 @@ def main() -> None:
         request = json.loads(line)
         try:
             embed = embed or _load(sys.argv[1])
-            answer: dict[str, Any] = {"scores": _scores(embed, request["query"], request["texts"])}
+            # Vectors are of length 1.
+            query_vector, *vectors = embed([request["query"], *request["texts"]])
+            answer: dict[str, Any] = {"scores": [float(query_vector @ vector) for vector in vectors]}
         except (ImportError, OSError, RuntimeError, ValueError) as error:
             answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:500]}
         print(json.dumps(answer), file=answers, flush=True)
@@ -44,12 +46,6 @@ def _load(folder: str) -> Embed:
         return [vectors_by_text[text] for text in texts]
 
     return embed
-
-
-def _scores(embed: Embed, query: str, texts: Sequence[str]) -> list[float]:
-    """Return the cosines of a query and each text; vectors are of length 1."""
-    first, *vectors = embed([query, *texts])
-    return [float(first @ vector) for vector in vectors]
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ class Retriever:
         steps: Steps,
         run_id: str,
         clock: Clock,
-        shown: KnowledgeMode = "clock",
+        mode: KnowledgeMode = "clock",
     ) -> None:
         """Prepare; each search decides which entries of the base may be shown, none later than the clock unless all are."""
         self._task = task
@@ -100,7 +100,7 @@ class Retriever:
         self._steps = steps
         self._run_id = run_id
         self._clock = clock
-        self.shown = shown
+        self.mode = mode
 
     async def papers(self, node: int, topic: str = "") -> RetrievedEntries:
         """Return papers for a node that is a draft, others than earlier drafts saw; raises as `Asker.ask`.
@@ -134,7 +134,9 @@ class Retriever:
         varies: bool = False,
     ) -> RetrievedEntries:
         async def search() -> RetrievedEntries:
-            visible = [entry for entry in self._visible() if entry.kind in kinds]
+            as_of = None if self.mode == "all" else self._clock.as_of()
+            base = () if self.mode == "none" else self._base.visible(self._task.competition, as_of)
+            visible = [entry for entry in base if entry.kind in kinds]
             if not visible:
                 return RetrievedEntries()
             query = f"{topic}\n{self._task.query}"
@@ -159,12 +161,6 @@ class Retriever:
                 tx.record(KNOWLEDGE_SHOWN, run_id=self._run_id, node=node, search=name, entries=facts)
 
         return await self._steps.once(_RETRIEVAL, search, Key(node, name), save=save)
-
-    def _visible(self) -> list[Entry]:
-        if self.shown == "none":
-            return []
-        as_of = None if self.shown == "all" else self._clock.as_of()
-        return self._base.visible(self._task.competition, as_of)
 
     async def _labels(self) -> Sequence[str]:
         """Return the task's labels, the most important first, asked for once in a run."""

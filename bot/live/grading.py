@@ -41,9 +41,9 @@ async def _graded(ended_run: EndedRun, files: Path, worker: Worker) -> tuple[Fin
     context, card = ended_run.context, ended_run.context.card
     with context.store.read() as session:
         leaderboard = read_leaderboard(session, card.slug, context.clock.now(), lower_is_better=card.lower_is_better)
-        entries = entries_of(session, context.run_id, leaderboard.sent if leaderboard else ())
+        entries = entries_of(session, context.run_id, leaderboard.submissions if leaderboard else ())
     verdict = LeaderboardResult(context.run_id, card, entries, leaderboard)
-    best_entry = verdict.counted
+    best_entry = verdict.counting_entry
     if best_entry is not None:
         file = files / f"{best_entry.row.file_sha}.csv"
         if file.is_file():
@@ -67,7 +67,7 @@ async def _graded(ended_run: EndedRun, files: Path, worker: Worker) -> tuple[Fin
 
 
 def _final_submission(context: RunContext, verdict: LeaderboardResult) -> FinalSubmission:
-    best_entry = verdict.counted
+    best_entry = verdict.counting_entry
     if best_entry is None:
         best = load_tree(context).best_candidate()
         if best is None:

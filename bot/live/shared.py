@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bot.budgets.levels import Level
 from bot.configuration import Settings
-from bot.engine.services import Machinery
+from bot.engine.services import SharedServices
 from bot.live.slots import Slots
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.poller import Poller
@@ -29,7 +29,7 @@ class Shared:
     """The clock's seconds per second of the machine."""
     client: KaggleClient
     poller: Poller
-    machinery: Machinery
+    machinery: SharedServices
     gpus: int
     """How many a script gets."""
     day: Level

@@ -31,7 +31,7 @@ class LoggedEvent:
 
     id: int
     """Its number among all of the database."""
-    at: datetime
+    time: datetime
     type: str
     run_id: str | None
     competition: str | None
@@ -51,7 +51,7 @@ class LoggedEvent:
     def to_json(self) -> dict[str, Any]:
         """Return it as one object, with the field names of logs."""
         place = {"competition": self.competition, "run": self.run_id, "node": self.node}
-        return {"id": self.id, "at": iso(self.at), "level": self.level, "type": self.type, **place, "data": self.data}
+        return {"id": self.id, "at": iso(self.time), "level": self.level, "type": self.type, **place, "data": self.data}
 
 
 @dataclass(frozen=True)

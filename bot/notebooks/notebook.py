@@ -36,7 +36,7 @@ class NotebookScript:
         return first, f"# {self.name}\nSOURCE = {_literal(self.code)}\n", running, last
 
     def as_script(self) -> str:
-        """Return the cells as one script: what a dress rehearsal runs."""
+        """Return the cells as one script: what the notebook check runs."""
         return as_script(self.cells())
 
 
@@ -67,7 +67,7 @@ class NotebookBlend:
         return first, *sources, running, f"{self.combine}\n", last
 
     def as_script(self) -> str:
-        """Return the cells as one script: what a dress rehearsal runs."""
+        """Return the cells as one script: what the notebook check runs."""
         return as_script(self.cells())
 
 

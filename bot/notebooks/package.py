@@ -30,7 +30,7 @@ class Facts(ClosedModel):
     accelerator: str | None
     image: str | None
     seconds: float
-    """Of the dress rehearsal, scaled to the hidden test set."""
+    """Of the notebook check, scaled to the hidden test set."""
     rows: int
     """Hidden test rows that were reckoned with."""
 

@@ -29,10 +29,10 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Delivered:
-    """The result of one round: how many letters were sent, and how many failed."""
+    """How many letters one round sent, and how many failed."""
 
-    sent: int = 0
-    failed: int = 0
+    sent_count: int = 0
+    failed_count: int = 0
 
 
 class Notifier(Protocol):
@@ -82,11 +82,11 @@ async def deliver(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     settle(store, tuple(services))
-    return Delivered(sum(delivery.sent for delivery in deliveries), sum(delivery.failed for delivery in deliveries))
+    return Delivered(sum(d.sent_count for d in deliveries), sum(d.failed_count for d in deliveries))
 
 
 async def _serve(store: Store, service: str, notifier: Notifier, clock: Clock, settings: NotifySection) -> Delivered:
-    sent_count = failed = 0
+    errors: list[str | None] = []
     for id in ready(store, service, clock.now(), settings):
         row = _begin(store, id, settings)
         if row is None:
@@ -97,15 +97,17 @@ async def _serve(store: Store, service: str, notifier: Notifier, clock: Clock, s
         except NotificationFailed as failure:
             error = str(failure)
         _end(store, id, error, settings)
-        sent_count, failed = sent_count + (error is None), failed + (error is not None)
-    return Delivered(sent_count, failed)
+        errors.append(error)
+    return Delivered(errors.count(None), len(errors) - errors.count(None))
 
 
 def _begin(store: Store, id: int, settings: NotifySection) -> Letter | None:
     """Count an attempt before it is made; None if it is not due, or another process has taken it."""
     with store.write() as tx:
         row, now = tx.session.get_one(Letter, id), tx.now()
-        if row.sent_at is not None or not _may_go(row, now, settings):
+        # Quiet hours may have begun while the letters before it were sent.
+        may_go = is_due(row.due_at, now, settings) and (row.urgent or not is_quiet(now, settings))
+        if row.sent_at is not None or not may_go:
             return None
         row.attempts += 1
         row.tried_at = now
@@ -113,11 +115,6 @@ def _begin(store: Store, id: int, settings: NotifySection) -> Letter | None:
         row.due_at = now + timedelta(seconds=settings.seconds + pause)
         tx.add(row)
         return row
-
-
-def _may_go(row: Letter, now: datetime, settings: NotifySection) -> bool:
-    # Quiet hours may have begun while the letters before it were sent.
-    return is_due(row.due_at, now, settings) and (row.urgent or not is_quiet(now, settings))
 
 
 def _end(store: Store, id: int, error: str | None, settings: NotifySection) -> None:
@@ -145,7 +142,7 @@ def ready(store: Store, service: str, now: datetime, settings: NotifySection) ->
         delivery_plan, earlier_letters = _planned(tx.session, service, now, settings)
         new = [_letter(tx, service, bundle, now) for bundle in delivery_plan.bundles]
         urgent = {letter.id for letter in earlier_letters if letter.urgent} | {id for id, is_urgent in new if is_urgent}
-        return sorted([*delivery_plan.again, *(id for id, _ in new)], key=lambda id: (id not in urgent, id))
+        return sorted([*delivery_plan.retries, *(id for id, _ in new)], key=lambda id: (id not in urgent, id))
 
 
 def settle(store: Store, services: Sequence[str]) -> None:

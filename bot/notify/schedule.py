@@ -36,7 +36,7 @@ class SentLetter:
 class Plan:
     """What may be sent now."""
 
-    again: tuple[int, ...] = ()
+    retries: tuple[int, ...] = ()
     """Existing letters to try again."""
     bundles: tuple[tuple[int, ...], ...] = ()
     """Groups of notices; each group becomes one new letter."""
@@ -51,7 +51,7 @@ def plan(
     that has not been tried yet keeps its place among them. The last of several places is reserved for urgent notices;
     where places are short, the oldest go first and the rest share a letter. In quiet hours only urgent notices go.
 
-    `waiting` are in no letter of the service, oldest (lowest id) first; `letters` are not sent, or were tried within
+    `notices` are in no letter of the service, oldest (lowest id) first; `letters` are not sent, or were tried within
     the last hour.
     """
     letters = list(letters)
@@ -61,7 +61,8 @@ def plan(
     retry_ids = list(_retries([letter for letter in due if letter.urgent], counted_ids, places))
     bundles = list(_bundles([[notice.id] for notice in notices if notice.urgent], places))
     if not is_quiet(now, settings):
-        places.keep_one(settings.per_hour)
+        if settings.per_hour > 1:  # one is reserved for urgent notices to come
+            places.free = max(0, places.free - 1)
         retry_ids += _retries([letter for letter in due if not letter.urgent], counted_ids, places)
         ordinary = [notice for notice in notices if not notice.urgent and opens_at(notice, now, settings) <= now]
         bundles += _bundles(_groups(ordinary, settings), places)
@@ -96,52 +97,40 @@ def is_due(due_at: datetime, now: datetime, settings: NotifySection) -> bool:
     return due_at <= now or due_at > now + timedelta(seconds=settings.seconds + settings.longest_pause)
 
 
+@dataclass
 class _Places:
     """How many letters may still go within this hour."""
 
-    def __init__(self, free: int) -> None:
-        self.free = free
-
-    def keep_one(self, per_hour: int) -> None:
-        """Reserve one for urgent notices to come, unless there is only one in all."""
-        if per_hour > 1:
-            self.free = max(0, self.free - 1)
-
-    def take(self) -> bool:
-        self.free -= 1
-        return self.free >= 0
+    free: int
 
 
 def _retries(due: Sequence[SentLetter], counted_ids: set[int], places: _Places) -> Iterator[int]:
     for letter in sorted(due, key=lambda letter: letter.id):
-        if letter.id in counted_ids or (places.free > 0 and places.take()):
-            yield letter.id
+        if letter.id not in counted_ids:
+            if places.free <= 0:
+                continue
+            places.free -= 1
+        yield letter.id
 
 
 def _bundles(groups: Sequence[Sequence[int]], places: _Places) -> Iterator[tuple[int, ...]]:
     """Give each group a letter of its own; groups over the rate share the last one."""
     single_count = len(groups) if len(groups) <= places.free else max(0, places.free - 1)
-    for group in groups[:single_count]:
-        places.take()
-        yield tuple(group)
+    places.free -= single_count
+    yield from map(tuple, groups[:single_count])
     merged_ids = sorted(id for group in groups[single_count:] for id in group)
     for start in range(0, len(merged_ids), MOST_TOGETHER):
         if places.free <= 0:
             return
-        places.take()
+        places.free -= 1
         yield tuple(merged_ids[start : start + MOST_TOGETHER])
 
 
 def _groups(notices: Sequence[WaitingNotice], settings: NotifySection) -> list[list[int]]:
-    """Group the notices that were held back, leave each other notice alone, and sort by the oldest notice."""
-    held_ids = [notice.id for notice in notices if _is_held(notice, settings)]
+    """Group what waited for the digest or the end of quiet hours, leave other notices alone, and sort by the oldest one."""
+    held_ids = [n.id for n in notices if n.kind in settings.digest or is_quiet(n.created_at, settings)]
     groups = [held_ids[start : start + MOST_TOGETHER] for start in range(0, len(held_ids), MOST_TOGETHER)]
-    return sorted([*groups, *([notice.id] for notice in notices if not _is_held(notice, settings))])
-
-
-def _is_held(notice: WaitingNotice, settings: NotifySection) -> bool:
-    """Return whether a notice waited for the digest or for the end of quiet hours."""
-    return notice.kind in settings.digest or is_quiet(notice.created_at, settings)
+    return sorted([*groups, *([notice.id] for notice in notices if notice.id not in held_ids)])
 
 
 def _next(after: datetime, opening_time: time, settings: NotifySection) -> datetime:

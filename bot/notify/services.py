@@ -154,7 +154,15 @@ class AppriseNotifier:
                 notify_type=NotifyType.WARNING if letter.urgent else NotifyType.INFO,
                 body_format=NotifyFormat.TEXT,
             )
-        return None if is_sent else _reason(warned)
+        if is_sent:
+            return None
+        # Apprise's words may hold parts of an address: of them only a status is used.
+        text = " ".join(warned)
+        if status_match := re.search(r"\berror=([1-5]\d\d)\b", text):
+            return f"the service answered {status_match[1]}"
+        if "onnection error" in text:
+            return "the service could not be reached, or closed the connection"
+        return "the service rejected the message"
 
     def _plugin(self) -> "NotifyBase":
         """Make a new plugin: one that is used again keeps state of its last attempt, and delays the next."""
@@ -177,16 +185,6 @@ class AppriseNotifier:
                 f"{self.name} holds an address that Apprise cannot use: appriseit.com lists how each is written"
             )
         return plugin
-
-
-def _reason(warned: list[str]) -> str:
-    """Describe a failure in our words; of Apprise's, which may hold parts of an address, only a status is used."""
-    text = " ".join(warned)
-    if status_match := re.search(r"\berror=([1-5]\d\d)\b", text):
-        return f"the service answered {status_match[1]}"
-    if "onnection error" in text:
-        return "the service could not be reached, or closed the connection"
-    return "the service rejected the message"
 
 
 @contextmanager

@@ -1,10 +1,10 @@
-"""The words of a notice, the same for all services; in them, strangers' words mention nobody and link to nothing."""
+"""The words of a notice, the same for all services; in them, foreign text mentions nobody and links to nothing."""
 
 import math
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bot.models.quoting import clean, line
 from bot.notify import Notice, kinds
@@ -93,29 +93,17 @@ def notice_environment() -> "Environment":
     environment = Environment(
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - see above
-        finalize=_format_value,
+        finalize=lambda value: neutral(value) if isinstance(value, str) and not isinstance(value, _Link) else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = {
-        "cut": cut,
-        "figure": _figure,
-        "line": line,
-        "link": _link,
-        "moment": moment,
-        "plural": plural,
-        "sparkline": sparkline,
-    }
-    environment.filters.update(filters)
+    environment.filters.update(cut=cut, figure=_figure, line=line, link=_link)
+    environment.filters.update(moment=moment, plural=plural, sparkline=sparkline)
     return environment
 
 
 class _Link(str):
     """An address that is printed as it is."""
-
-
-def _format_value(value: Any) -> Any:
-    return neutral(value) if isinstance(value, str) and not isinstance(value, _Link) else value
 
 
 def _link(url: str) -> str:

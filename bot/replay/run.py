@@ -18,9 +18,9 @@ from bot.agents.builtin import BUILT_IN
 from bot.budgets.run_budget import open_budget, wall_limit
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
-from bot.engine.heartbeat import beating, last_beat
+from bot.engine.heartbeat import last_heartbeat, record_heartbeats
 from bot.engine.search import SolutionSearch
-from bot.engine.services import Machinery, RunPlan, open_context
+from bot.engine.services import RunPlan, SharedServices, open_context
 from bot.evaluation.client.worker import Worker
 from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
@@ -79,13 +79,13 @@ async def replay(
     """
     clock = _clock(run)
     with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
-        stopwatch = Stopwatch(last_beat(store, run.id))
+        stopwatch = Stopwatch(last_heartbeat(store, run.id))
         end_event = await start_run(run, store, say)
         async with (
             aclosing(Worker()) as worker,
-            beating(store, run.id, stopwatch),
+            record_heartbeats(store, run.id, stopwatch),
             open_run_context(
-                run, store, clock, Machinery(sandbox, leases, models, worker, BUILT_IN), stopwatch, say
+                run, store, clock, SharedServices(sandbox, leases, models, worker, BUILT_IN), stopwatch, say
             ) as context,
         ):
             agent = open_agent(run.settings.agent, context)
@@ -239,7 +239,12 @@ async def _take_in_notes(
 
 @asynccontextmanager
 async def open_run_context(
-    run: PreparedRun, store: Store, clock: Clock, machinery: Machinery, stopwatch: Stopwatch, say: Callable[[str], None]
+    run: PreparedRun,
+    store: Store,
+    clock: Clock,
+    machinery: SharedServices,
+    stopwatch: Stopwatch,
+    say: Callable[[str], None],
 ) -> AsyncIterator[RunContext]:
     """Open a run's budget and services."""
     settings, card = run.settings, run.snapshot.card

@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from bot.configuration import read_settings
 from bot.configuration.own_secrets import open_redactor
-from bot.engine.patience import may_pass
+from bot.engine.retry_budget import is_transient
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder, is_run_on
 from bot.models.settings import Environment, ModelSettings
@@ -89,7 +89,7 @@ def _run(
         try:
             result: RunResult | Failed = asyncio.run(replay(run, job.sandbox, leases, job.models, job.redactor, say))
         except (BotError, OSError) as error:
-            if not isinstance(error, BotError) and not may_pass(error):
+            if not isinstance(error, BotError) and not is_transient(error):
                 raise
             result = Failed.from_error(error, run.settings, run.snapshot.card.slug)
     return RunOutcome(run.folder.path, run.id, result)

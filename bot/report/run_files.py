@@ -275,7 +275,7 @@ def _knowledge(context: RunContext, run: RunRecord) -> KnowledgeFigures:
     known_at = {entry["id"]: datetime.fromisoformat(entry["known_at"]) for entry in entries}
     as_of = context.clock.as_of()
     return KnowledgeFigures(
-        shown="none" if context.knowledge is None else context.knowledge.shown,
+        shown="none" if context.knowledge is None else context.knowledge.mode,
         entries=tuple(sorted(id.partition("/")[2] for id in known_at)),
         younger=sum(time > as_of for time in known_at.values()),
     )

@@ -16,8 +16,8 @@ from bot.agents.builtin import BUILT_IN
 from bot.engine.attempts import load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
-from bot.engine.heartbeat import beating, last_beat
-from bot.engine.services import Machinery
+from bot.engine.heartbeat import last_heartbeat, record_heartbeats
+from bot.engine.services import SharedServices
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import BASELINE, SEPARATE, Tree
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
@@ -154,12 +154,12 @@ async def _blend(
     clock = ReplayClock(run.settings.cutoff)
     rule_based = replace(run, settings=run.settings.model_copy(update={"model": "builtin"}))
     async with aclosing(Worker()) as worker:
-        machinery = Machinery(choose("process", trusted=True), leases, models, worker, BUILT_IN)
+        machinery = SharedServices(choose("process", trusted=True), leases, models, worker, BUILT_IN)
         with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
-            stopwatch = Stopwatch(last_beat(store, run.id))
+            stopwatch = Stopwatch(last_heartbeat(store, run.id))
             await start_run(run, store, say)
             async with (
-                beating(store, run.id, stopwatch),
+                record_heartbeats(store, run.id, stopwatch),
                 open_run_context(rule_based, store, clock, machinery, stopwatch, say) as context,
             ):
                 if _withheld(run.folder) != _withheld(runs[0].folder):

@@ -10,8 +10,8 @@ from sqlmodel import col, select
 
 from bot.engine.attempts import code, load_tree
 from bot.engine.context import RunContext
-from bot.engine.dress_rehearsal import RehearsalResult, rehearsed
-from bot.engine.staging import StagedNotebook, scored_run, stage_notebook
+from bot.engine.notebook_check import NotebookCheckResult, check_notebook
+from bot.engine.notebook_inputs import StagedNotebook, scored_run, stage_notebook
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import REHEARSAL_FEW
 from bot.notebooks.notebook import NotebookBlend
@@ -57,7 +57,7 @@ async def made_package(context: RunContext, node: int, worker: Worker, folder: P
         BudgetExceeded: there is no time left to rehearse it.
         InfrastructureFailure: our own machinery failed.
     """
-    rehearsal = await rehearsed(context, node)
+    rehearsal = await check_notebook(context, node)
     if rehearsal.reason is not None:
         raise InvalidSubmission(rehearsal.reason)
     bundle = await context.steps.once(BUNDLE, lambda: _pack(context, node, worker, folder, rehearsal), Key(node))
@@ -67,7 +67,7 @@ async def made_package(context: RunContext, node: int, worker: Worker, folder: P
 
 
 async def _pack(
-    context: RunContext, node: int, worker: Worker, folder: Path, rehearsal: RehearsalResult
+    context: RunContext, node: int, worker: Worker, folder: Path, rehearsal: NotebookCheckResult
 ) -> NotebookBundle:
     executor, limits = context.executor, context.notebook_limits
     made_files = await refit_scripts(context, node, worker)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -57,7 +56,7 @@ class WeightsFolder:
             checked = self._checked(weights)
             for file in weights.files:
                 if not self._is_here(weights, file, checked):
-                    await _fetch(open_, file, folder / file.name, partial(progress, file))
+                    await _fetch(open_, file, folder / file.name, progress)
                     self.mark_checked(weights, file)
                 progress(file, file.bytes)
         finally:
@@ -68,7 +67,7 @@ class WeightsFolder:
         checked = self._checked(weights) | {file.name: self._stamp(weights, file)}
         write_whole(self._folder(weights) / _CHECKED, json.dumps(checked))
 
-    def offered(self, as_of: datetime) -> list[Weights]:
+    def available(self, as_of: datetime) -> list[Weights]:
         """Return the weights that are present and were public before that day."""
         day = as_of.astimezone(UTC).date()
         return [w for w in self.catalog if w.released < day and self.state(w) == "here"]
@@ -98,12 +97,12 @@ class WeightsFolder:
         return [file.sha256, status.st_size, status.st_mtime_ns]
 
 
-async def _fetch(open_: Opener, file: WeightFile, target: Path, progress: Callable[[int], None]) -> None:
+async def _fetch(open_: Opener, file: WeightFile, target: Path, progress: Callable[[WeightFile, int], None]) -> None:
     async def address() -> str:
         return file.url
 
     pin = Pin(file.bytes, file.sha256)
-    await Download(file.url, address, target, open_, pin, lambda loaded, total: progress(loaded)).run()
+    await Download(file.url, address, target, open_, pin, lambda loaded, total: progress(file, loaded)).run()
 
 
 def weights_line(weights: Weights) -> str:

@@ -144,7 +144,7 @@ def test_an_unknown_table_is_told_all_that_there_are(tmp_path: Path) -> None:
 def test_what_is_no_toml_is_told_with_line_and_column(tmp_path: Path, text: str, line: int, column: int) -> None:
     (one,) = mistakes(tmp_path, text)
     assert (one.line, one.kind) == (line, "syntax")
-    assert one.message.startswith(f"column {column}: no TOML: "), one
+    assert one.message.startswith(f"column {column}: invalid TOML: "), one
 
 
 def test_what_stands_twice_is_told(tmp_path: Path) -> None:

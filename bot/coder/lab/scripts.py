@@ -10,9 +10,9 @@ from textwrap import indent
 from bot.coder.lab.cards import gain_in_words
 from bot.engine.attempts import attempt, code, infer_code, load_tree
 from bot.engine.context import RunContext
-from bot.engine.dress_rehearsal import rehearsal_of
 from bot.engine.experiments import nodes_of_lab
 from bot.engine.families import families
+from bot.engine.notebook_check import notebook_check_of
 from bot.engine.rounding import rounded_score, with_error
 from bot.engine.scripts import ScriptTimeLimits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
@@ -195,7 +195,7 @@ class ScoredScripts:
 
     def _rehearsed(self, node: int) -> str:
         """Return what the dress rehearsal of a scored node's notebook found."""
-        rehearsal = rehearsal_of(self.context, node)
+        rehearsal = notebook_check_of(self.context, node)
         if rehearsal is None:
             return "without --infer its notebook would train again on Kaggle, which takes long there"
         return (

@@ -40,7 +40,7 @@ SAMPLE_PER_CLASS = 5
 FULL_VALIDATION = SEALED_VALIDATION = 20
 """Most validation rows of the views that have all other labelled rows, or all, to learn from."""
 FEWER = 4
-"""Withheld rows of a dress rehearsal over those of the one with few, by which its time for each row is known."""
+"""Withheld rows of a notebook check over those of the one with few, by which its time for each row is known."""
 FEWEST_FOLDS = 2
 """Folds that training rows must be in for experiments to be compared on them."""
 FEW_ROWS = 1_000

@@ -105,7 +105,7 @@ class PostsByTitle:
 
 
 def _most_voted(documents: Iterable[Document]) -> list[str]:
-    by_votes = sorted(documents, key=lambda d: (-(d.votes or 0), d.opened, d.item))
+    by_votes = sorted(documents, key=lambda d: (-(d.votes or 0), d.created_at, d.item))
     kinds = [[d.item for d in by_votes if d.item.startswith(f"{kind}/")][:TITLES] for kind in ("topic", "kernel")]
     return [item for kind in kinds for item in kind]
 

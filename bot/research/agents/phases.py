@@ -103,12 +103,12 @@ class PhasedRounds(RoundsPolicy):
         """Return what is left for drafts: for short ones no more than they need, for a long one no less."""
         room = super().room(tree, budget, first, openings, script)
         if first >= self._deep_from():
-            return replace(room, least=room.usual)
-        largest, part = room.most, room.most * room.usual
+            return replace(room, min_share=room.usual_share)
+        largest, part = room.max_drafts, room.max_drafts * room.usual_share
         return replace(
             room,
-            usual=1 / largest,
-            least=min(room.least / part, 1 / largest),
+            usual_share=1 / largest,
+            min_share=min(room.min_share / part, 1 / largest),
             of_run=room.of_run * part,
             seconds=None if room.seconds is None else room.seconds * part,
             scripts=None if room.scripts is None else max(1, round(room.scripts * part)),
@@ -119,7 +119,7 @@ class PhasedRounds(RoundsPolicy):
         drafts = tree.by_draft()
         if is_wide(budget, self._length(tree.nodes, budget), len(drafts), self._deep_from):
             return super().next_actions(tree, budget, free_slots, rng)
-        actions = self.going_on(drafts, budget)[:free_slots]
+        actions = self.continuations(drafts, budget)[:free_slots]
         best = own_ranked(tree)[:1]
         new = self.openings(len(drafts), free_slots - len(actions))
         return [*actions, *(replace(action, parents=tuple(n.id for n in best), deep=True) for action in new)]

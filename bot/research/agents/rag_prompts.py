@@ -35,7 +35,7 @@ class DocumentTitle:
     @classmethod
     def from_document(cls, document: Document, *, read: bool) -> Self:
         """Return what a title shows of a document."""
-        item = Item(document.item, document.opened)
+        item = Item(document.item, document.created_at)
         return cls(item, document.title, document.votes, document.public_score, len(document.posts), read)
 
 

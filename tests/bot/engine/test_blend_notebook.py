@@ -12,8 +12,8 @@ import pytest
 from bot.engine.attempts import blend_of, load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
-from bot.engine.dress_rehearsal import packable, rehearsal_due, rehearsal_of
-from bot.engine.staging import stage_notebook
+from bot.engine.notebook_check import due_check_seconds, notebook_check_of, packable
+from bot.engine.notebook_inputs import stage_notebook
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import REHEARSAL, REHEARSAL_FEW
 from bot.notebooks.limits import NotebookLimits
@@ -91,11 +91,11 @@ async def test_the_notebook_of_a_blend_predicts_what_the_run_s_own_blend_predict
         async with asyncio.timeout(120):
             await context.blended.wait()
         fitting.cancel()
-        alone = [rehearsal_of(context, one) for one in (1, 2)]
+        alone = [notebook_check_of(context, one) for one in (1, 2)]
         due = 2 * sum(one.seconds for one in alone if one)
-        assert due == rehearsal_due(context.store, context.decisions, context.steps, RUN) > 0
+        assert due == due_check_seconds(context.store, context.decisions, context.steps, RUN) > 0
         node = await blending.as_node()
-        assert rehearsal_due(context.store, context.decisions, context.steps, RUN) == 0
+        assert due_check_seconds(context.store, context.decisions, context.steps, RUN) == 0
         assert node is not None
         assert (node.id, node.valid, node.parents) == (BLEND, True, (1, 2))
         assert load_tree(context).best_candidate() == node
@@ -104,7 +104,7 @@ async def test_the_notebook_of_a_blend_predicts_what_the_run_s_own_blend_predict
         for view in (REHEARSAL_FEW, REHEARSAL):
             own = {one: runs / f"n{one}-{view}-0" / "submission.csv" for one in (1, 2)}
             await _check(context, worker, runs / f"n{BLEND}-{view}-0" / "submission.csv", view, own)
-        found = rehearsal_of(context, BLEND)
+        found = notebook_check_of(context, BLEND)
         assert found is not None
         assert found.score == pytest.approx(node.score, abs=0.03)
 

@@ -74,7 +74,7 @@ def test_time_is_kept_for_some_members_of_a_blend_within_a_tenth_of_the_run():
 def test_in_labs_time_is_kept_for_the_selection_and_the_rehearsal_however_slow_the_best_is():
     budget = RunBudget(Elapsed(0.0), 3000.0, None, labs=True, refits=lambda: 3)
     assert budget.reserved_seconds(None) == budget.reserved_seconds(500.0) == pytest.approx(SELECTION_SHARE * 3000.0)
-    assert replace(budget, rehearsal=lambda: 40.0).reserved_seconds(500.0) == pytest.approx(
+    assert replace(budget, notebook_check=lambda: 40.0).reserved_seconds(500.0) == pytest.approx(
         SELECTION_SHARE * 3000.0 + 40.0
     )
     assert budget.usable(500.0) == pytest.approx(budget.seconds_left() - budget.reserved_seconds(500.0))

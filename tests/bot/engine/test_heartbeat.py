@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.engine.heartbeat import beating, last_beat
+from bot.engine.heartbeat import last_heartbeat, record_heartbeats
 from bot.execution.stopwatch import Stopwatch, StopwatchReading
 from state.progress import resume_run
 from state.store import Store
@@ -14,7 +14,7 @@ from tests.state.rows import create_run
 
 def started(store: Store, again: bool) -> Stopwatch:
     """Return the stopwatch of a start of the bot, as a replay makes it."""
-    stopwatch = Stopwatch(last_beat(store, "run"))
+    stopwatch = Stopwatch(last_heartbeat(store, "run"))
     with store.write() as tx:
         if again:
             resume_run(tx, "run")
@@ -28,13 +28,13 @@ async def test_what_many_short_starts_took_adds_up(tmp_path: Path) -> None:
     with Store.open(tmp_path / "state.db", clock) as store:
         for again in (False, True, True, True):
             stopwatch = started(store, again)
-            async with beating(store, "run", stopwatch):
+            async with record_heartbeats(store, "run", stopwatch):
                 pass
             clock.pass_by(4)
             with store.write() as tx:
                 tx.record("something", run_id="run")
             clock.pass_by(1000)  # nobody works on it
-        assert last_beat(store, "run").wall == pytest.approx(16, abs=1)
+        assert last_heartbeat(store, "run").wall == pytest.approx(16, abs=1)
 
 
 async def test_a_clock_that_jumps_adds_no_more_than_could_have_passed(tmp_path: Path) -> None:
@@ -44,11 +44,11 @@ async def test_a_clock_that_jumps_adds_no_more_than_could_have_passed(tmp_path: 
         clock.pass_by(86_400)
         with store.write() as tx:
             tx.record("something", run_id="run")
-        assert last_beat(store, "run").wall == 30
+        assert last_heartbeat(store, "run").wall == 30
         clock.pass_by(-172_800)
         with store.write() as tx:
             tx.record("something", run_id="run")
-        assert last_beat(store, "run").wall == 0
+        assert last_heartbeat(store, "run").wall == 0
 
 
 def test_a_stopwatch_goes_on_from_what_was_measured() -> None:

@@ -77,8 +77,8 @@ async def test_the_third_script_to_fail_with_a_sentence_is_run_on_the_holdout_in
     assert not trial.said
     assert [(await trial.run(500)).state for _ in range(2)] == ["valid", "valid"]
     assert trial.said[0] == (
-        "node 4: 3 different scripts failed in the debug run with the same sentence, which may be the engine's fault; "
-        "this one is run on the hold-out in full: "
+        "node 4: 3 different scripts failed in the debug run with the same message, which may be the engine's fault; "
+        "this one runs on the full hold-out view: "
         "the script ended with exit status 1: ValueError: 400 rows are too few"
     )
 
@@ -119,7 +119,7 @@ async def test_a_search_ends_when_script_after_script_fails_with_one_sentence_an
         search = SolutionSearch(context, drafts(work))
         await search.run()
         assert len(work.played) == MOST_ALIKE
-        assert search.stopped_by == f"{MOST_ALIKE} scripts in a row failed with the same sentence: row 11 is missing"
+        assert search.stopped_by == f"{MOST_ALIKE} scripts in a row failed with the same message: row 11 is missing"
         assert search.status == "failed"
         await SolutionSearch(context, drafts(work)).run()
         assert len(work.played) == 2 * MOST_ALIKE

@@ -157,6 +157,6 @@ def test_the_doctor_looks_at_every_node(nodes: Nodes):
     found = list(check_fleet(settings, SandboxSettings(), here))
     assert [one.part for one in found] == ["fleet", *["fleet node"] * (len(found) - 1)]
     # Ray may still list one that another test has killed.
-    there = [one for one in found[1:] if ": no answer: " not in one.found]
-    assert all("bubblewrap, 2 cores" in one.found or "runs no scripts" in one.found for one in there)
-    assert any("1 GPU(s)" in one.found and "no driver lists" in one.found for one in found), datetime.now(UTC)
+    there = [one for one in found[1:] if ": no answer: " not in one.result]
+    assert all("bubblewrap, 2 cores" in one.result or "runs no scripts" in one.result for one in there)
+    assert any("1 GPU(s)" in one.result and "no driver lists" in one.result for one in found), datetime.now(UTC)

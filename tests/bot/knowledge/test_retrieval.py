@@ -61,11 +61,11 @@ class Refusing(Labels):
 
 
 @contextmanager
-def retriever(store: Store, base: KnowledgeBase, model=None, shown="clock", clock=None, task=TASK):
+def retriever(store: Store, base: KnowledgeBase, model=None, mode="clock", clock=None, task=TASK):
     steps, clock = Steps(store, RUN), clock or HurriedClock()
-    ageless = frozenset({"knowledge"} if shown == "all" else ())
+    ageless = frozenset({"knowledge"} if mode == "all" else ())
     asker = Asker(model or Labels("tabular/regression"), store, RUN, clock, steps, ageless=ageless)
-    yield Retriever(task, base, WordSimilarity(), asker, steps, RUN, clock, shown)
+    yield Retriever(task, base, WordSimilarity(), asker, steps, RUN, clock, mode)
 
 
 def entries_of(known) -> KnowledgeBase:
@@ -130,7 +130,7 @@ async def test_a_lab_is_shown_no_entries_on_other_kinds_of_data_but_methods_for_
         entry("folds", labels=("method/metric",)),
     )
     task = TaskQuery("hours", "Hours", "Predict a count.", "rmsle")
-    with open_run(tmp_path) as store, retriever(store, KnowledgeBase(entries), shown="all", task=task) as search:
+    with open_run(tmp_path) as store, retriever(store, KnowledgeBase(entries), mode="all", task=task) as search:
         found = await search.for_lab(2)
     assert [one.id for one in found.entries] == ["folds"]
 
@@ -183,7 +183,7 @@ async def test_the_task_is_labelled_once_and_a_resumed_run_is_shown_the_same(tmp
 async def test_all_shows_what_is_younger_but_never_the_same_competition(tmp_path):
     base = KnowledgeBase((entry("young", known_at=YOUNG), entry("own", known_at=OLD, competitions=("spooky",))))
     with open_run(tmp_path) as store:
-        with retriever(store, base, shown="all") as search:
+        with retriever(store, base, mode="all") as search:
             found = await search.tricks(2)
         with retriever(store, base) as search:
             assert (await search.tricks(3)).entries == ()
@@ -200,7 +200,7 @@ async def test_all_shows_what_is_younger_but_never_the_same_competition(tmp_path
 async def test_none_shows_nothing_and_asks_nobody(tmp_path):
     model = Labels("tabular/regression")
     base = KnowledgeBase((entry("old", known_at=OLD),))
-    with open_run(tmp_path) as store, retriever(store, base, model, shown="none") as search:
+    with open_run(tmp_path) as store, retriever(store, base, model, mode="none") as search:
         assert await search.tricks(2) == await search.for_lab(2) == RetrievedEntries()
     assert model.asked == 0
 

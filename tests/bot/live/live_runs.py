@@ -67,7 +67,7 @@ class LiveRun:
                 session, SLUG, self.clock.now(), lower_is_better=context.card.lower_is_better
             )
             return LeaderboardResult(
-                RUN, context.card, entries_of(session, RUN, leaderboard.sent if leaderboard else ()), leaderboard
+                RUN, context.card, entries_of(session, RUN, leaderboard.submissions if leaderboard else ()), leaderboard
             )
 
     async def finish(self) -> RunResult:

@@ -8,7 +8,7 @@ import httpx2
 
 from bot.agents.builtin import BUILT_IN
 from bot.configuration import Settings
-from bot.engine.services import Machinery
+from bot.engine.services import SharedServices
 from bot.evaluation.client.worker import Worker
 from bot.live.budget import open_day
 from bot.live.shared import Shared
@@ -53,7 +53,7 @@ async def shared(site: Served, folder: Path, settings: Settings | None = None) -
             speed=1.0,
             client=client,
             poller=Poller(client, store, Here(), PollingSettings()),
-            machinery=Machinery(
+            machinery=SharedServices(
                 ProcessSandbox(), Leases(locks), ModelSettings(Environment(), ModelsSection()), worker, BUILT_IN
             ),
             gpus=0,

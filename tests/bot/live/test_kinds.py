@@ -96,7 +96,7 @@ def test_the_doctor_says_it_before(kind, snapshot, tmp_path, monkeypatch) -> Non
         assert not any(name.startswith("Download") for name in site.site.requests)
     assert found.status == ("warning" if kind in REFUSED else "ok"), found
     if kind != "files":
-        assert f"it {beginning(kind)}" in found.found
+        assert f"it {beginning(kind)}" in found.result
 
 
 def test_room_for_huge_data_decides_whether_it_is_worked_on() -> None:

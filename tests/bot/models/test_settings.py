@@ -109,7 +109,7 @@ def test_anything_else_is_no_model(tmp_path: Path, spec: str) -> None:
         ("[models]\ntimeout = -1", "2: models.timeout must be above 0, not -1"),
         ('[models]\nbase_url = "localhost:8000"', "2: models.base_url must start with http://"),
         ("[model]\nx = 1", "1: unknown key 'model'; did you mean 'models'?"),
-        ("[models", "1: column 8: no TOML"),
+        ("[models", "1: column 8: invalid TOML"),
     ],
 )
 def test_wrong_file_is_refused_with_its_keys_name(tmp_path: Path, text: str, fault: str) -> None:

@@ -45,7 +45,7 @@ class Service:
             urgent = any(one.urgent for one in self.waiting if one.id in bundle)
             self.letters[id], self.parts[id] = SentLetter(id, urgent, now), bundle
             self.waiting = [one for one in self.waiting if one.id not in bundle]
-        for id in (*found.again, *new):
+        for id in (*found.retries, *new):
             if self.rng.random() < 0.1:
                 return  # killed before the attempt
             self._attempt(id, now)
@@ -128,11 +128,11 @@ def test_the_last_place_of_an_hour_is_for_what_is_urgent() -> None:
 def test_a_letter_counts_once_for_the_rate_however_often_it_is_tried() -> None:
     section = NotifySection(per_hour=2)
     failed = [SentLetter(0, False, START, START - timedelta(minutes=5))]
-    assert plan([], failed, START, section).again == (0,)
+    assert plan([], failed, START, section).retries == (0,)
     full = [*failed, *(SentLetter(id, False, START, START - timedelta(minutes=id), sent=True) for id in (1, 2))]
-    assert plan([], full, START, section).again == (0,)
+    assert plan([], full, START, section).retries == (0,)
     old = [replace(full[0], tried_at=START - 2 * HOUR), *full[1:]]
-    assert plan([], old, START, section).again == ()
+    assert plan([], old, START, section).retries == ()
 
 
 def test_a_digest_waits_for_its_hour_in_the_owners_zone_and_comes_in_one_letter() -> None:
@@ -167,8 +167,8 @@ def test_quiet_hours_hold_back_a_digest_whose_hour_is_in_them_and_what_is_tried_
         SentLetter(0, False, night, night - timedelta(minutes=5)),
         SentLetter(1, True, night, night - timedelta(minutes=5)),
     ]
-    assert plan(waiting(2, DIGEST), failed, night, section) == Plan(again=(1,))
-    assert plan(waiting(2, DIGEST), failed, night + 3 * HOUR, section) == Plan(again=(1, 0), bundles=((0, 1),))
+    assert plan(waiting(2, DIGEST), failed, night, section) == Plan(retries=(1,))
+    assert plan(waiting(2, DIGEST), failed, night + 3 * HOUR, section) == Plan(retries=(1, 0), bundles=((0, 1),))
 
 
 def test_a_clock_that_was_put_back_holds_nothing_for_ever() -> None:

@@ -4,14 +4,13 @@ import asyncio
 import logging
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from bot.notify import Notice
-from bot.notify.outbox import Delivered, deliver, notify
+from bot.notify.outbox import deliver, notify
 from bot.notify.services import AppriseNotifier, open_services
 from bot.notify.settings import NotifySection
 from bot.notify.wording import render
@@ -20,7 +19,7 @@ from state.errors import NotificationFailed, UsageError
 from state.store import Store
 from state.tables import Letter
 from tests.bot.notify.receivers import Behaviour, HookSite, MailServer
-from tests.bot.submission.parts import Fate, HurriedClock, Killed, MortalStore
+from tests.bot.submission.parts import HurriedClock
 
 NOTICE = Notice("submission.failed", "wine", {"tag": "wine-1-a", "node": 7, "reason": "it broke off"})
 TITLE = "wine: a submission failed"
@@ -134,39 +133,6 @@ async def test_while_an_attempt_goes_on_no_other_is_begun() -> None:
         await asyncio.gather(first, return_exceptions=True)
         with pytest.raises(NotificationFailed, match="an earlier attempt timed out and is still running"):
             await slow.send(LETTER)
-
-
-async def test_failed_attempts_are_made_again_after_growing_pauses_until_it_is_taken(tmp_path: Path) -> None:
-    clock, settings = HurriedClock(), NotifySection()
-    with HookSite(["500", "429", "cut"]) as site, Store.open(tmp_path / "bot.db", clock) as store:
-        with store.write() as tx:
-            notify(tx, NOTICE)
-        outcomes = []
-        for wait in (0, 30, 60, 120):
-            clock.pass_by(wait - 1)
-            assert wait == 0 or await deliver(store, {"HOOK": service(site)}, clock, settings) == Delivered()
-            clock.pass_by(1)
-            outcomes.append(await deliver(store, {"HOOK": service(site)}, clock, settings))
-    assert outcomes == [Delivered(0, 1)] * 3 + [Delivered(1, 0)]
-    assert [got["title"] for got in site.took] == [TITLE]
-
-
-@pytest.mark.parametrize("at", [6, 7])
-async def test_killed_between_sending_and_writing_down_it_comes_again_under_the_same_key(at, tmp_path) -> None:
-    clock, settings = HurriedClock(), NotifySection()
-    with MailServer() as mail, MortalStore.open(tmp_path / "bot.db", clock) as store:
-        with store.write() as tx:
-            notify(tx, NOTICE)
-        store.fate = Fate(at)
-        with pytest.raises(Killed):
-            await deliver(store, {"MAIL": service(mail)}, clock, settings)
-        assert len(mail.took) == 1
-        store.fate = Fate()
-        clock.pass_by(100)
-        assert await deliver(store, {"MAIL": service(mail)}, clock, settings) == Delivered(1, 0)
-        assert await deliver(store, {"MAIL": service(mail)}, clock, settings) == Delivered()
-    assert [got["Subject"] for got in mail.took] == [TITLE] * 2
-    assert all("[submission.failed/wine/wine-1-a]" in got.get_content() for got in mail.took)
 
 
 SECRETS = ("hunter2secret", "pathsecret77", "querysecret88", "T1JJ3T3L2", "A1BRTD4JD", "TIiajkdnlazkcOXrIdevi7")

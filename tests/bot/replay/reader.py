@@ -47,10 +47,10 @@ def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
         case PlanDrafts():
             numbers = [idea.number for idea in prompt.ideas]
             base = prompt.reports[0].node if prompt.reports else None
-            first = len(prompt.others)
+            first = len(prompt.open_drafts)
             plans = [
                 {"title": f"Draft {place}", "codebase": None if place else base, "ideas": [] if place else numbers}
-                for place in range(first, first + prompt.room.most)
+                for place in range(first, first + prompt.room.max_drafts)
             ]
             return {"drafts": [plan | {"description": "all that we know"} for plan in plans]}
         case WriteReport():

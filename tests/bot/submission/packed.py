@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.engine.dress_rehearsal import REHEARSED, RehearsalResult
+from bot.engine.notebook_check import NOTEBOOK_CHECKED, NotebookCheckResult
 from bot.evaluation.answers.blends import BlendRecipe, combine_text, combining_facts
 from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
 from bot.notebooks.package import Facts, write_package
@@ -70,7 +70,7 @@ def _write(run: Live, node: int, script: Notebook, flat: Path, accelerator: str 
     write_package(run.folder / FILES / f"node{node}.zip", facts, script, flat)
     package = NotebookBundle("a notebook that runs infer.py")
     with run.store.write() as tx:
-        start_step(tx, RUN, REHEARSED, Key(node))
-        finish_step(tx, RUN, REHEARSED, RehearsalResult(reason=None), Key(node))
+        start_step(tx, RUN, NOTEBOOK_CHECKED, Key(node))
+        finish_step(tx, RUN, NOTEBOOK_CHECKED, NotebookCheckResult(reason=None), Key(node))
         start_step(tx, RUN, BUNDLE, Key(node))
         finish_step(tx, RUN, BUNDLE, package, Key(node))

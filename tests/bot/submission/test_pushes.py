@@ -118,7 +118,7 @@ async def test_nothing_is_pushed_without_the_owners_word(run: Live) -> None:
     [(ONE_ROW, 9.0, "failed in its local check"), (SLOW, 0.001, "did not end within 2 s")],
     ids=["hard-coded rows", "too slow"],
 )
-async def test_what_the_dress_rehearsal_refuses_is_never_pushed_and_the_owner_hears_why(run, code, hours, why) -> None:
+async def test_what_the_notebook_check_refuses_is_never_pushed_and_the_owner_hears_why(run, code, hours, why) -> None:
     run.node(2, 0.5)
     with run.store.write() as tx:
         update_node(tx, RUN, 2, infer=code)

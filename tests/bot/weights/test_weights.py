@@ -66,7 +66,7 @@ def test_the_packages_list_is_sound() -> None:
 
 def test_weights_are_fetched_once_and_offered_to_runs_of_a_later_day(place: Path, server: FileServer) -> None:
     listed(place, server)
-    assert WeightsFolder(place).offered(datetime(2026, 1, 1, tzinfo=UTC)) == []
+    assert WeightsFolder(place).available(datetime(2026, 1, 1, tzinfo=UTC)) == []
     done = bot("pull", "tiny", "--json")
     assert done.exit_code == 0, done.output
     (record,) = json.loads(done.stdout)["weights"]
@@ -75,10 +75,10 @@ def test_weights_are_fetched_once_and_offered_to_runs_of_a_later_day(place: Path
     assert bot("pull", "tiny").exit_code == 0
     assert len(server.ranges) == asked, "what is there is not fetched again"
     folder = WeightsFolder(place)
-    assert folder.offered(datetime(2020, 5, 1, 23, tzinfo=UTC)) == [], "on the day itself it may not have been known"
-    (offered,) = folder.offered(datetime(2020, 5, 2, tzinfo=UTC))
-    assert folder.mounts([offered]) == {"weights/tiny": place / "tiny"}
-    assert weights_line(offered) == "tiny (0 MB, MIT). Load: load('weights/tiny')"
+    assert folder.available(datetime(2020, 5, 1, 23, tzinfo=UTC)) == [], "on the day itself it may not have been known"
+    (weights,) = folder.available(datetime(2020, 5, 2, tzinfo=UTC))
+    assert folder.mounts([weights]) == {"weights/tiny": place / "tiny"}
+    assert weights_line(weights) == "tiny (0 MB, MIT). Load: load('weights/tiny')"
 
 
 def test_a_file_that_was_changed_afterwards_is_no_longer_offered(place: Path, server: FileServer) -> None:
@@ -87,7 +87,7 @@ def test_a_file_that_was_changed_afterwards_is_no_longer_offered(place: Path, se
     (place / "tiny" / "model.bin").write_bytes(b"another")
     folder = WeightsFolder(place)
     assert folder.state(folder.find("tiny")) == "partial"
-    assert folder.offered(datetime(2026, 1, 1, tzinfo=UTC)) == []
+    assert folder.available(datetime(2026, 1, 1, tzinfo=UTC)) == []
     assert bot("pull", "tiny").exit_code == 0
     assert (place / "tiny" / "model.bin").read_bytes() == FILES["model.bin"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
-from bot.engine.services import Machinery
+from bot.engine.services import SharedServices
 from bot.live.preparation import PreparationBlocker, PreparedTask, prepare
 from bot.live.reading.card import ReadCard
 from bot.live.reading.proposals import confirm
@@ -53,7 +53,7 @@ async def asking(site: Served, folder: Path, endpoint: ScriptedEndpoint) -> Asyn
     async with shared(site, folder, Settings(models=section)) as here:
         models = ModelSettings(Environment(), section)
         machinery = here.machinery
-        with_model = Machinery(machinery.sandbox, machinery.leases, models, machinery.worker, machinery.builtin)
+        with_model = SharedServices(machinery.sandbox, machinery.leases, models, machinery.worker, machinery.builtin)
         yield replace(here, machinery=with_model)
 
 

@@ -97,7 +97,7 @@ async def test_a_run_in_labs_is_wide_with_papers_then_deep_with_tricks_from_its_
     assert 6900 < int(seconds) < 7200, "a run of two hours is not divided: the long lab has all that is left"
     assert "`/lab/work/` holds what the earlier lab left: " in third and '"predict.py"' in third
     papers, tricks = model.plans
-    assert [one.item.id for one in papers.others] == ["draft/1"], "it is to differ from the closed one, too"
+    assert [one.item.id for one in papers.open_drafts] == ["draft/1"], "it is to differ from the closed one, too"
     assert [one.id for one in papers.entries] == ["knowledge/a-paper"]
     assert papers.room.seconds == pytest.approx(600)
     assert [one.id for one in tricks.entries] == ["knowledge/a-trick"]

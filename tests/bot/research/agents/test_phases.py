@@ -159,8 +159,8 @@ def test_a_single_script_that_takes_a_quarter_of_the_run_leaves_no_time_to_go_wi
 def test_a_plan_gives_a_short_draft_no_more_and_a_long_one_no_less(budget: Remaining) -> None:
     opened, times = Tree((BASELINE, NodeView(2, "draft", "running", draft_id=1))), ScriptTimes(200.0, 10.0, 10.0, 1)
     short = PhasedRounds(RoundsSettings(), lambda: math.inf).room(opened, budget, 1, 1, times)
-    assert short.usual == 1
+    assert short.usual_share == 1
     assert short.of_run == pytest.approx(0.06)
     long = PhasedRounds(RoundsSettings(), lambda: 1).room(opened, budget, 1, 1, times)
-    assert long.least == long.usual
-    assert long.usual * long.of_run == pytest.approx(0.24)
+    assert long.min_share == long.usual_share
+    assert long.usual_share * long.of_run == pytest.approx(0.24)

@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import WriteScript
-from bot.execution.machine import surprises
+from bot.execution.machine import breaking_changes
 from tests.bot.models.test_foreign_text import PROMPTS
 
 X, Y = np.arange(60.0).reshape(30, 2), np.arange(30) % 3
@@ -32,7 +32,7 @@ def installed(name, since):
     version = metadata.version(name)
     if tuple(map(int, version.split(".")[:2])) < since:
         pytest.skip(f"{name} {version} is older")
-    return surprises([f"{name} {version}"])
+    return breaking_changes([f"{name} {version}"])
 
 
 def write_into(array):
@@ -46,11 +46,13 @@ def refused(*calls):
 
 
 def test_only_what_is_installed_and_new_enough_is_spoken_of():
-    assert surprises(["pandas 2.3.1", "numpy 1.26.4", "python 3.12"]) == ()
-    assert all(one.startswith("numpy: ") for one in surprises(["numpy 2.1.0"])) and surprises(["numpy 2.1.0"])
-    assert len(surprises(["numpy 2.4.6"])) > len(surprises(["numpy 2.1.0"]))
-    assert surprises(["xgboost-cpu 3.2.0"])[0].startswith("xgboost: ")
-    assert surprises(["numpy unknown"]) == ()
+    assert breaking_changes(["pandas 2.3.1", "numpy 1.26.4", "python 3.12"]) == ()
+    assert all(one.startswith("numpy: ") for one in breaking_changes(["numpy 2.1.0"])) and breaking_changes(
+        ["numpy 2.1.0"]
+    )
+    assert len(breaking_changes(["numpy 2.4.6"])) > len(breaking_changes(["numpy 2.1.0"]))
+    assert breaking_changes(["xgboost-cpu 3.2.0"])[0].startswith("xgboost: ")
+    assert breaking_changes(["numpy unknown"]) == ()
 
 
 def test_pandas_3_has_read_only_arrays_and_columns_of_dtype_str():
@@ -140,11 +142,11 @@ def test_the_first_argument_of_a_neural_regressor_is_its_loss():
 
 
 def test_who_sees_errors_at_once_is_not_told_what_is_gone() -> None:
-    told = surprises(["numpy 2.4.6", "pandas 3.0.1", "scikit-learn 1.8.0"])
+    told = breaking_changes(["numpy 2.4.6", "pandas 3.0.1", "scikit-learn 1.8.0"])
     gone = [one for one in told if ": gone: " in one]
     assert len(gone) > 3
     (lab,) = (prompt for prompt in PROMPTS if isinstance(prompt, LabTask))
     (script, *_) = (prompt for prompt in PROMPTS if isinstance(prompt, WriteScript))
     for prompt, lacks in ((lab, gone), (script, [])):
-        text = replace(prompt, machine=replace(prompt.machine, surprises=told)).messages()[-1].content
+        text = replace(prompt, machine=replace(prompt.machine, breaking_changes=told)).messages()[-1].content
         assert [one for one in told if one not in text] == lacks

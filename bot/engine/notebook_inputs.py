@@ -1,4 +1,4 @@
-"""Staging: a node's notebook, and the files that it predicts with laid flat as its data set holds them."""
+"""Staging: a node's notebook, and its input files in one flat folder, as in its data set."""
 
 import asyncio
 import shutil
@@ -16,27 +16,28 @@ from bot.notebooks.weights import WeightsFile, add_wheels, lay_flat, weights_slu
 from state.errors import InfrastructureFailure
 
 _VIEW_FILES = (*VALIDATION, "sample_validation.csv")
+"""Files with the validation rows of a script, which Kaggle does not have."""
 
 
 @dataclass(frozen=True)
 class StagedNotebook:
-    """A notebook, and the folder of the files that it predicts with, which are flat there."""
+    """A notebook, and the flat folder of its input files."""
 
     script: Notebook
     flat: Path
 
     def inputs(self, data: Path, *, new: bool) -> Mapping[str, Path]:
-        """Return what is mounted below Kaggle's input folder, in its newer or its older layout."""
+        """Return the mounts below Kaggle's input folder, in its newer or its older layout."""
         slug, weights = self.script.competition, weights_slug(self.script.weights)
         own_data = {f"datasets/owner/{weights}" if new else weights: self.flat} if self.script.weights else {}
         return {f"competitions/{slug}" if new else slug: data, **own_data}
 
 
 async def stage_notebook(context: RunContext, node: int, weights: Mapping[int, Path], target: Path) -> StagedNotebook:
-    """Return a node's notebook with the files that it predicts with laid flat into a folder, which is replaced.
+    """Return a node's notebook with its input files laid flat into a folder, which is replaced.
 
-    Without a second script the notebook is the one that trains; it gets the rows that it validates on instead. `weights` are
-    what a run of each of its scripts left in `weights/`; folders may be missing.
+    Without an inference script the notebook trains; it gets its validation rows instead. `weights` has the folders `weights/`
+    of a run of each of its scripts; some may be missing.
     """
     slug, limits = context.card.slug, context.notebook_limits
     seconds, blended = limits.seconds, blend_of(context.store, context.run_id, node)
@@ -49,7 +50,11 @@ async def stage_notebook(context: RunContext, node: int, weights: Mapping[int, P
     infer, folder = infer_code(context, node), weights[node]
     if infer is None:
         folder = context.executor.folder.executions / f"n{node}-validation"
-        await asyncio.to_thread(_copy_validation, (await context.executor.view("full")).data, folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        data = (await context.executor.view("full")).data
+        for name in _VIEW_FILES:
+            if (data / name).is_file():
+                await asyncio.to_thread(shutil.copyfile, data / name, folder / name)
         execution = scored_run(context, node)
         seconds = min(seconds, context.budget.refit_limit(execution.limit or execution.seconds, execution.seconds))
     files = await _laid(context, {"": folder}, target)
@@ -62,17 +67,9 @@ async def _laid(context: RunContext, folders: Mapping[str, Path], target: Path) 
 
 
 def scored_run(context: RunContext, node: int) -> ExecutionRecord:
-    """Return the run of a node that has its score. Raises InfrastructureFailure if there is none."""
+    """Return the scored run of a node. Raises InfrastructureFailure if there is none."""
     with context.store.read() as session:
         execution = kept_execution(session, context.run_id, node)
     if execution is None:
         raise InfrastructureFailure(f"node {node} has no scored run")
     return execution
-
-
-def _copy_validation(data: Path, target: Path) -> None:
-    """Copy the rows that a script validates on, which Kaggle does not have."""
-    target.mkdir(parents=True, exist_ok=True)
-    for name in _VIEW_FILES:
-        if (data / name).is_file():
-            shutil.copyfile(data / name, target / name)

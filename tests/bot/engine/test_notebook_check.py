@@ -1,4 +1,4 @@
-"""The dress rehearsal of notebooks: what would fail on Kaggle, or take too long there, fails here with the reason."""
+"""The notebook check: what would fail on Kaggle, or take too long there, fails here with the reason."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.engine.attempts import attempt, load_tree
-from bot.engine.dress_rehearsal import rehearsed
+from bot.engine.notebook_check import check_notebook
 from bot.evaluation.client.worker import Worker
 from bot.notebooks.limits import NotebookLimits
 from bot.notebooks.notebook import NotebookScript
@@ -59,7 +59,7 @@ with open("submission.csv", "w") as file:
         INFER.replace(f"for row in {_TEST}", f"for n, row in enumerate({_TEST})").replace(
             "        p =", '        p = json.loads((weights / "predictions.json").read_text())[n]\n        q ='
         ),
-        "infer.py does not predict what solution.py predicts: on the same withheld rows its log_loss is 1.*, that of "
+        "infer.py does not predict what solution.py predicts: on the same validation rows its log_loss is 1.*, that of "
         "solution.py 0.389",
     ),
     "copies the file that was predicted in training": (
@@ -93,7 +93,7 @@ async def test_a_notebook_that_predicts_what_its_script_predicts_is_packed_with_
     needs.bubblewrap()
     async with notebook_run(tmp_path, BubblewrapSandbox()) as context, aclosing(Worker()) as worker:
         await score(context, 1, INFER)
-        found = await rehearsed(context, 1)
+        found = await check_notebook(context, 1)
         assert found.passed
         own = attempt(context, 1).score
         assert own is not None and found.score == pytest.approx(own.value)
@@ -149,7 +149,7 @@ async def test_wheels_go_with_the_weights_and_its_script_imports_from_them(tmp_p
     imports = "from halving import SHARE\nassert SHARE == 0.5\n"
     async with notebook_run(tmp_path, BubblewrapSandbox(), limits) as context, aclosing(Worker()) as worker:
         await score(context, 1, imports + INFER)
-        assert (await rehearsed(context, 1)).reason is None
+        assert (await check_notebook(context, 1)).reason is None
         packed = await made_package(context, 1, worker, tmp_path / "packages")
     package = Package.open(packed.file)
     assert [one.path for one in package.facts.weights][-1] == ".wheels/halving-1.2-py3-none-any.whl"
