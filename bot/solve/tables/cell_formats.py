@@ -24,7 +24,7 @@ _SPACES = str.maketrans(
 )
 _BOUND = re.compile(r"[<>≤≥~] *=? *(?=[-+]?\.?\d)")
 """In front of a number that is a limit of what can be measured: <0.1."""
-_DURATION = re.compile(r"\d{1,3}(?::[0-5]\d){1,2}(?:\.\d+)?")
+DURATION = re.compile(r"\d{1,3}(?::[0-5]\d){1,2}(?:\.\d+)?")
 _WORD = re.compile(r"[^\W\d_]{3,}\.?")
 _MONTHS = {
     **dict.fromkeys(("ene", "gen"), "Jan"), **dict.fromkeys(("fev", "fév"), "Feb"),
@@ -57,7 +57,7 @@ class NumberFormat:
         if cell.strip().lower() in NA_WORDS:
             return ""
         number = bare_number(_BOUND.sub("", cell) if self.words else cell)
-        if self.unit == ":" and _DURATION.fullmatch(number):
+        if self.unit == ":" and DURATION.fullmatch(number):
             return f"{functools.reduce(lambda total, part: 60 * total + float(part), number.split(':'), 0.0):g}"
         if self.unit:
             number = re.sub(rf" *{re.escape(self.unit)}s?$", "", number, flags=re.IGNORECASE)
@@ -157,11 +157,6 @@ def in_english(text: str) -> str:
 
     text = re.sub(r"(?<=\d)\. ", " ", text.replace(" de ", " "))
     return _WORD.sub(shorten, re.sub("[年月]", "-", text).replace("日", ""))
-
-
-def is_duration(cell: str) -> bool:
-    """Whether a cell spells hours, minutes and seconds."""
-    return _DURATION.fullmatch(cell) is not None
 
 
 def bare_number(text: str) -> str:

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from .cell_formats import (
     DECIMAL_COMMA,
+    DURATION,
     NA_WORDS,
     PLAIN,
     PLAIN_NUMBER,
@@ -17,7 +18,6 @@ from .cell_formats import (
     DateFormat,
     NumberFormat,
     bare_number,
-    is_duration,
 )
 
 _DAYS = (
@@ -108,7 +108,7 @@ def _number_format(cells: Sequence[str]) -> NumberFormat | None:
         return _DECIMAL_COMMAS
     if all(map(SCALED.fullmatch, cells)):
         return NumberFormat(scaled=True, thousands=",")
-    if all(map(is_duration, cells)):
+    if all(map(DURATION.fullmatch, cells)):
         return NumberFormat(thousands=" ", unit=":")
     matches = [_WITH_UNIT.fullmatch(cell) for cell in cells]
     units = {(match[1] or match[2]).lower() for match in matches if match}
