@@ -35,7 +35,7 @@ _MONTHS = {
 }  # fmt: skip
 """First letters of months in German, French, Spanish, Italian, Portuguese and Dutch, where English has others."""
 _QUARTER = re.compile(r"(\d{4})[-: ]?Q([1-4])|Q([1-4])[-/ ]?(\d{4})", re.IGNORECASE)
-_ZONE_NAME, _BEFORE_OFFSET = re.compile(r" ?(?:UTC|GMT|Z)$"), re.compile(r" (?=[+-]\d\d:?\d\d$)")
+_ZONE_NAME, _BEFORE_OFFSET = re.compile(r" ?(?:[A-Z]{3,4}|Z)$"), re.compile(r" (?=[+-]\d\d:?\d\d$)")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class DateFormat:
         if self.form.startswith("%d.%m.%y") and len(text) < len("21.04.19"):
             raise ValueError("a version, such as 1.4.19")
         text = in_english(text) if "%b" in self.form or self.form == "%Y-%m-%d" else text
-        return datetime.strptime(text, self.form)  # noqa: DTZ007 (as the table has it)
+        return _without_zone(datetime.strptime(text, self.form))  # noqa: DTZ007 (as the table has it)
 
     def reads(self, text: str) -> bool:
         """Whether a cell spells a time in this form."""
@@ -124,7 +124,10 @@ CellFormat = NumberFormat | DateFormat
 def _iso(text: str) -> datetime:
     if text.isdigit():
         raise ValueError("a bare number")
-    time = datetime.fromisoformat(_BEFORE_OFFSET.sub("", _ZONE_NAME.sub("+00:00", text)))
+    return _without_zone(datetime.fromisoformat(_BEFORE_OFFSET.sub("", _ZONE_NAME.sub("", text))))
+
+
+def _without_zone(time: datetime) -> datetime:
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 

@@ -26,7 +26,10 @@ _DAYS = (
 )
 _MONTHS = ("%Y-%m", "%Y/%m", "%m/%Y", "%YM%m", "%b-%Y", "%b-%y", "%b %Y", "%Y-%b", "%Y %b")
 _HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", ", %I:%M %p", "T%H:%M:%S")
-_FORMS = tuple(DateFormat(form) for form in (*(day + hour for day in _DAYS for hour in _HOURS), *_MONTHS, "quarter"))
+_LOGS = ("%a %b %d %H:%M:%S %z %Y", "%a, %d %b %Y %H:%M:%S %z", "%d/%b/%Y:%H:%M:%S %z")
+_FORMS = tuple(
+    DateFormat(form) for form in (*(day + hour for day in _DAYS for hour in _HOURS), *_MONTHS, *_LOGS, "quarter")
+)
 """Beside ISO 8601; the first that reads all cells counts."""
 _TIME_NAME = re.compile(
     r"(?:^|[\W_])(?:date|datum|day|dt|ds|ts|time|timestamp|datetime|epoch|unix)$|(?:date|time|timestamp)(?:_?ms)?$",
@@ -177,7 +180,7 @@ def _dates(cells: Sequence[str]) -> tuple[DateFormat, DateFormat | None] | None:
 
 
 def _has_zone(cell: str) -> bool:
-    return re.search(r"(?:Z|UTC|GMT|:\d\d(?:\.\d+)? ?[-+]\d\d(?::?\d\d)?)$", cell) is not None
+    return re.search(r"(?:Z|[A-Z]{3,4}|:\d\d(?:\.\d+)? ?[-+]\d\d(?::?\d\d)?)$", cell) is not None
 
 
 def _is_in_order(times: Sequence[datetime]) -> bool:
