@@ -151,6 +151,7 @@ def _rows(files: InputFiles, options: SolveOptions, sampled: Path, detected: Det
 
 def _with_plain_target(train: UserTable, target: str) -> UserTable:
     """Return the table with the words of its target as they are written: a few classes with units, words among numbers."""
+    train = train.without_time_of(target)
     form = train.formats.get(target)
     if not isinstance(form, NumberFormat) or not (form.unit or form.words):
         return train

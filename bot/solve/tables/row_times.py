@@ -77,7 +77,7 @@ def find_row_time(sample: Mapping[str, Sequence[str]], formats: Mapping[str, Cel
 def _moment(parts: Mapping[str, str]) -> datetime:
     """Return the time that parts spell; raises ValueError."""
     if "date" in parts:
-        day, match = date.fromisoformat(parts["date"]), _CLOCK.fullmatch(parts["time"].strip())
+        day, match = date.fromisoformat(parts["date"]), _CLOCK.fullmatch(parts["time"].strip() or "0")
         if match is None:
             raise ValueError("no time of day")
         hour, minute, second = (int(match[number] or 0) for number in (1, 2, 3))

@@ -73,6 +73,14 @@ class UserTable:
         columns = [(n, place) for n, place in zip(self.header, self._places, strict=True) if n not in {*names}]
         return replace(self, header=tuple(n for n, _ in columns), _places=tuple(place for _, place in columns))
 
+    def without_time_of(self, name: str) -> "UserTable":
+        """Return the table without a time that is joined of this column and others: a target must not be in another column."""
+        if self._row_time is None or name not in self._row_time.columns.values():
+            return self
+        if self._row_time.name not in self._row_time.columns.values():
+            return self.without_columns([self._row_time.name])
+        return replace(self, _places=tuple(self._joined[0][0] if p == _JOINED else p for p in self._places))
+
     def with_name(self, name: str, new_name: str) -> "UserTable":
         """Return the table with another name for a column, if it has that column."""
         formats = {new_name if key == name else key: value for key, value in self.formats.items()}

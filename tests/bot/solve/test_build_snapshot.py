@@ -663,6 +663,18 @@ def test_a_time_in_several_columns_orders_the_rows(tmp_path):
     assert table(snapshot.data / "test.csv")[0]["timestamp"] == "2020-01-02 08:00:00"
 
 
+@pytest.mark.parametrize(("names", "target"), [("Date,Time", "Time"), ("Year,Month", "Month")])
+def test_a_target_is_not_joined_to_a_time(names, target, tmp_path):
+    lines = [
+        [f"{1 + n % 28}.05.2019", f"3:{n % 60:02}"] if target == "Time" else ["2019", str(1 + n % 12)]
+        for n in range(60)
+    ]
+    write(tmp_path / "t.csv", [*names.split(","), "x"], [[*line, "7"] for line in lines])
+    snapshot, _ = grown(tmp_path / "t.csv", tmp_path, target=target)
+    (row, *_) = table(snapshot.data / "train.csv")
+    assert "timestamp" not in row and len(row.get("Date", "2019-05-01")) == 10
+
+
 def test_words_among_the_numbers_of_a_target_are_refused_not_taken_for_rows_to_predict(tmp_path):
     lines = [[str(n % 5), "n.d." if n == 7 else f"{n % 30}.5"] for n in range(100)]
     write(tmp_path / "t.csv", ["x", "target"], lines)
