@@ -93,7 +93,7 @@ class OpenRun:
                 self.context.say(f"the ensemble is skipped: {error}")
         await self.submission_service.consider()
         await self.submission_service.send()
-        self._schedule_check(self.submission_service.look_again())
+        self._schedule_check(self.submission_service.next_check())
 
     def _schedule_check(self, due: datetime | None) -> None:
         """Have a notebook that runs at Kaggle looked at again, once however often this is called for the same time."""

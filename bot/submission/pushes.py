@@ -41,8 +41,8 @@ _NAME, _HASH = 24, 12
 class NotebookRuns(NotSent):
     """A notebook is not ready to be submitted yet; nothing is wrong."""
 
-    def __init__(self, sentence: str, look_at: datetime) -> None:
-        self.look_at = look_at
+    def __init__(self, sentence: str, next_check: datetime) -> None:
+        self.next_check = next_check
         super().__init__(sentence)
 
 

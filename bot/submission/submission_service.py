@@ -182,7 +182,7 @@ class SubmissionService:
         except (SiteUnavailable, KaggleError) as error:
             self._context.say(f"old weights could not be removed from Kaggle: {error}")
 
-    def look_again(self) -> datetime | None:
+    def next_check(self) -> datetime | None:
         """Return when `send` should be called next, as Kaggle runs a notebook; None: nothing is known to be due."""
         pushed = [submission.row.id for submission in self._open() if submission.pushed]
         return min((self._not_before[id] for id in pushed if id in self._not_before), default=None)
@@ -410,7 +410,7 @@ class SubmissionService:
         except errors.SubmissionRefused as error:
             self._context.say(f"{row.tag} was refused: {error}")
         except NotebookRuns as error:
-            self._not_before[row.id] = error.look_at
+            self._not_before[row.id] = error.next_check
         except InvalidSubmission as error:
             await self._withdraw(row, str(error))
         except errors.StateUnavailable:

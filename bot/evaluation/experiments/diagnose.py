@@ -56,7 +56,9 @@ def diagnose(folds: LabelledView | None, view: LabelledView, predictions: Path, 
         predictions_of_rows, values = rows.predictions(all_values), all_values[rows.places]
         classes = _classes(labels, metric, view.card.prediction_columns)
         groupings = [] if classes is None else [_grouping(rows, predictions_of_rows, "", classes)]
-        columns, errors = list(_columns(view, data, out_of_fold=out_of_fold)), _row_errors(labels, values)
+        cell_errors = np.abs(labels - values) if values.dtype.kind == "f" else labels.astype(str) != values.astype(str)
+        errors = np.asarray(cell_errors.mean(axis=1), dtype=float)
+        columns = list(_columns(view, data, out_of_fold=out_of_fold))
         chances = [_chance(levels, errors) for _, levels in columns]
         if columns and min(chances) * len(columns) < _CHANCE:
             name, levels = columns[int(np.argmin(chances))]
@@ -69,12 +71,6 @@ def diagnose(folds: LabelledView | None, view: LabelledView, predictions: Path, 
             calibration=_calibration(labels, metric, values),
             residuals=_residuals(labels, metric, values),
         )
-
-
-def _row_errors(labels: Values, values: Values) -> NDArray[np.float64]:
-    """Return each row's error: the mean distance of numbers, or the share of cells that are wrong."""
-    cells = np.abs(labels - values) if values.dtype.kind == "f" else labels.astype(str) != values.astype(str)
-    return np.asarray(cells.mean(axis=1), dtype=float)
 
 
 def _classes(labels: Values, metric: Metric, columns: Sequence[str]) -> NDArray[np.object_] | None:

@@ -46,7 +46,9 @@ def file_lines(data_dir: Path) -> list[str]:
             if suffix in IMAGES:
                 lines.append(_images_line([partial(FileIO, data_dir / path) for path in _spread(paths)]))
         else:
-            lines += [_file_line(data_dir, path) for path in paths]
+            for path in paths:
+                rows = f", {_count_rows(data_dir / path)}" if suffix in TABLES else ""
+                lines.append(f"{clean(path.as_posix())}: {decimal((data_dir / path).stat().st_size)}{rows}")
     hidden_lines = len(lines) - _LINES
     return lines if hidden_lines <= 0 else [*lines[:_LINES], f"… and {hidden_lines:,} more lines of files"]
 
@@ -65,12 +67,6 @@ def _grouped(data_dir: Path) -> dict[tuple[str, str], list[Path]]:
             paths = [path for folder in folders for path in groups.pop((folder, suffix))]
             groups[f"{parent}/[{len(folders):,} folders]", suffix] = paths
     return groups
-
-
-def _file_line(data_dir: Path, path: Path) -> str:
-    size = decimal((data_dir / path).stat().st_size)
-    rows = f", {_count_rows(data_dir / path)}" if path.suffix.lower() in TABLES else ""
-    return f"{clean(path.as_posix())}: {size}{rows}"
 
 
 def _count_rows(path: Path) -> str:

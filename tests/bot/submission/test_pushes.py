@@ -52,7 +52,7 @@ async def looked(run: Live, service: SubmissionService, times: int = 12) -> None
     for _ in range(times):
         await service.send()
         run.site.settle()
-        if (due := service.look_again()) is None:
+        if (due := service.next_check()) is None:
             return
         run.clock.time = max(due, run.clock.time)
 
@@ -186,7 +186,7 @@ async def test_while_kaggle_works_nothing_is_held_and_the_service_says_when_to_l
     pack(run, 2)
     service = await run.send_best()
     before = run.clock.now()
-    due = service.look_again()
+    due = service.next_check()
     assert due is not None and timedelta(0) < due - before <= timedelta(minutes=10)
     calls = sum(run.site.site.requests.values())
     await service.send()
@@ -206,7 +206,7 @@ async def test_gpu_time_is_asked_for_before_a_push(notebooks: Ground, tmp_path: 
         await looked(run, service, 6)
         assert asked(run, "GetAcceleratorQuotaStatistics") > 0
         assert asked(run, "SaveKernel") == 0
-        assert service.look_again() is not None
+        assert service.next_check() is not None
 
 
 @pytest.mark.parametrize("method", ["CreateDataset", "SaveKernel", "CreateCodeSubmission"])
