@@ -59,7 +59,7 @@ def figures_of(new_bests: Sequence[NewBestNode], grade: GradeReport, seconds: fl
 
 
 def _is_bronze(best: NewBestNode, grade: GradeReport) -> bool:
-    score, line = best.hidden.score if best.hidden else None, grade.bronze_threshold
-    if score is None or line is None:
+    score, threshold = best.hidden.score if best.hidden else None, grade.bronze_threshold
+    if score is None or threshold is None:
         return False
-    return score <= line if grade.is_lower_better else score >= line
+    return score <= threshold if grade.is_lower_better else score >= threshold
