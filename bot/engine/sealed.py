@@ -255,8 +255,13 @@ class SealedRuns:
     async def _take_logged(self, sibling: Experiment, folder: Path) -> None:
         """Keep what the command of another experiment has logged for this one; without that it is run by itself later."""
         file = await _copied_array((sibling.name,), folder, beside_scripts=False)
-        if file is not None and (outcome := await self._keep(sibling, file)).file is not None:
-            await self.context.steps.once(SEALED_RUN, partial(asyncio.sleep, 0, outcome), Key(sibling.node))
+        if file is None or (outcome := await self._keep(sibling, file)).file is None:
+            return
+
+        async def result() -> Retrained:
+            return outcome
+
+        await self.context.steps.once(SEALED_RUN, result, Key(sibling.node))
 
     async def _mounts(self, experiment: Experiment, folder: Path) -> dict[str, Path]:
         """Return what a sealed run finds: data, folds, and for a stack the experiments."""
