@@ -162,7 +162,7 @@ class ExecutionOutcome:
     peak_memory_bytes: int | None
     output: str
     """stdout and stderr, interleaved, decoded, capped at `output_bytes` (a note marks the cut in the middle)."""
-    kept: Mapping[str, Path]
+    files: Mapping[str, Path]
     """Name to path for each kept file that was really written in this execution."""
     detail: str | None = None
     """A sentence on a limit that was hit or on the engine's failure."""

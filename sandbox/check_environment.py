@@ -46,7 +46,7 @@ def check_environment(sandbox: Sandbox, environment: ScriptEnvironment) -> Trial
         script = _SCRIPT.read_text(encoding="utf-8")
         request = ExecutionRequest("check", script, view, out, limits, keep=(_TRIALS,))
         outcome = asyncio.run(sandbox.run(request))
-        lines = outcome.kept[_TRIALS].read_text(encoding="utf-8").splitlines() if _TRIALS in outcome.kept else []
+        lines = outcome.files[_TRIALS].read_text(encoding="utf-8").splitlines() if _TRIALS in outcome.files else []
     trials = [EnvironmentTrial(**json.loads(line)) for line in lines]
     if outcome.reason is ExitReason.FINISHED:
         return Trials(trials, None)

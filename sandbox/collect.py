@@ -20,7 +20,7 @@ FOLDER_FILES, FOLDER_BYTES = 500, 500 * 1000**2
 class CollectedFiles:
     """The files taken, and notes on the refused ones."""
 
-    kept: dict[str, Path] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -42,7 +42,7 @@ def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTE
         for name in names:
             problem = _take(folder, name, out, cap)
             if problem is None:
-                collected.kept[name] = out / name
+                collected.files[name] = out / name
             elif problem:
                 collected.notes.append(f"{name} was not kept: {problem}")
     finally:

@@ -278,7 +278,7 @@ def execute(
         cpu_seconds=ending.reaped.cpu_seconds,
         peak_memory_bytes=ending.reaped.peak_memory_bytes,
         output=text,
-        kept=collected.kept,
+        files=collected.files,
         detail=verdict.detail,
         peak_gpu_memory_bytes=ending.peak_gpu_memory_bytes,
         notes=(*verdict.notes, *collected.notes),
@@ -296,4 +296,4 @@ def _collect(workspace: Workspace, request: ExecutionRequest) -> CollectedFiles:
 
 
 def _failure(detail: str | None, seconds: float = 0.0) -> ExecutionOutcome:
-    return ExecutionOutcome(ExitReason.INFRASTRUCTURE, None, seconds, None, None, output="", kept={}, detail=detail)
+    return ExecutionOutcome(ExitReason.INFRASTRUCTURE, None, seconds, None, None, output="", files={}, detail=detail)

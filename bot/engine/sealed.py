@@ -307,7 +307,7 @@ class SealedRuns:
             return _CommandEnd("the run ended before its command did")
         if result.exit_code != 0:
             last = result.output.strip().rpartition("\n")[2][:200]
-            out_of_memory = result.exit_code == _KILLED or bool(_MEMORY_ERROR.search(f"{last} {result.ended or ''}"))
+            out_of_memory = result.exit_code == _KILLED or bool(_MEMORY_ERROR.search(f"{last} {result.notice or ''}"))
             reason = f"its command ended with status {result.exit_code}: {last}"
             return _CommandEnd(reason, out_of_memory)
         return _CommandEnd(None)
@@ -371,7 +371,7 @@ async def _copied_array(names: Sequence[str], folder: Path, *, beside_scripts: b
 def _test_array(places: Sequence[Path], target: Path) -> Path | None:
     """Return the first array that is in one of these places, copied to a folder of ours."""
     for place in places:
-        if place.is_dir() and (files := collect(place, _ARRAYS, target, cap=_ARRAY_BYTES).kept):
+        if place.is_dir() and (files := collect(place, _ARRAYS, target, cap=_ARRAY_BYTES).files):
             return next(iter(files.values()))
     return None
 

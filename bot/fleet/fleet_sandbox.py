@@ -123,4 +123,4 @@ class FleetSandbox:
             kept_files[name] = partial.replace(request.out / name)
         text = request.redactor.own(outcome.output, "a script's output")
         write_whole(request.out / LOG_NAME, text)
-        return replace(outcome, output=text, kept=kept_files)
+        return replace(outcome, output=text, files=kept_files)

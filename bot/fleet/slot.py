@@ -231,8 +231,8 @@ class Slot:
         if not is_over:
             return SlotProgress(output, usage, None, {})
         outcome = self._outcome or failed_outcome("the slot failed")
-        files = {name: (sha256_of(path), path.stat().st_size) for name, path in outcome.kept.items()}
-        return SlotProgress(output, usage, replace(outcome, kept={}), files)
+        files = {name: (sha256_of(path), path.stat().st_size) for name, path in outcome.files.items()}
+        return SlotProgress(output, usage, replace(outcome, files={}), files)
 
     def occupy(self, seconds: float) -> Lease:
         """Hold cores and GPUs until `vacate`, for a lab's commands and the scripts that they have scored.
@@ -299,4 +299,4 @@ def node_folder() -> Path:
 
 def failed_outcome(detail: str) -> ExecutionOutcome:
     """Return the outcome of an execution that the fleet could not run."""
-    return ExecutionOutcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, output="", kept={}, detail=detail)
+    return ExecutionOutcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, output="", files={}, detail=detail)

@@ -72,7 +72,7 @@ class CommandResult:
     seconds: float
     """Wall time."""
     timed_out: bool
-    ended: str | None
+    notice: str | None
     """A sentence on a limit that has ended processes, or on how the lab died, since the command before."""
     jobs: int
     """Processes that go on in the background."""

@@ -392,7 +392,7 @@ class Keeper:
             exit_code=None if was_killed else command.exit.code,
             seconds=command.seconds,
             timed_out=was_killed and not command.ended,
-            ended=notice,
+            notice=notice,
             jobs=self._jobs,
             running=tuple(command.exit.running) if self._jobs else (),
         )

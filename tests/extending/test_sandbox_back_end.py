@@ -20,7 +20,7 @@ back_end = choose("niced", trusted=False)
 request = ExecutionRequest("one", script, folder / "view", folder / "out", Limits(30.0))
 outcome = asyncio.run(back_end.run(request))
 endless = ExecutionRequest("two", "while True: pass", folder / "view", folder / "out", Limits(0.5))
-print(outcome.output.strip(), outcome.kept["submission.csv"].read_text(), asyncio.run(back_end.run(endless)).reason)
+print(outcome.output.strip(), outcome.files["submission.csv"].read_text(), asyncio.run(back_end.run(endless)).reason)
 print(back_end.describe().isolation)
 for name in set(BACK_ENDS) - {"niced"}:
     del BACK_ENDS[name]

@@ -129,8 +129,8 @@ class Attack:
             words = under(back_end, expected).split()
             if said.get(thing, "unsaid") not in words:
                 found.append(f"{thing}: {said.get(thing, 'unsaid')}, not {' or '.join(words)}:\n{tail}")
-        if self.kept is not None and sorted(outcome.kept) != sorted(self.kept):
-            found.append(f"kept {sorted(outcome.kept)}, not {sorted(self.kept)}; {outcome.notes}")
+        if self.kept is not None and sorted(outcome.files) != sorted(self.kept):
+            found.append(f"kept {sorted(outcome.files)}, not {sorted(self.kept)}; {outcome.notes}")
         remarks = " ".join((outcome.detail or "", *outcome.notes))
         if not re.search(under(back_end, self.notes), remarks):
             found.append(f"no word of {under(back_end, self.notes)!r} in {remarks!r}")

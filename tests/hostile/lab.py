@@ -141,7 +141,7 @@ async def typed(
         None,
         log,
         {},
-        " ".join(filter(None, (result.ended, after.ended))) or None,
+        " ".join(filter(None, (result.notice, after.notice))) or None,
     )
     return outcome, problems
 
@@ -149,7 +149,7 @@ async def typed(
 def _left_behind(work: Path, token: str) -> Iterator[str]:
     """Take from a closed lab's work what the engine takes, and yield what is wrong with it."""
     with tempfile.TemporaryDirectory() as kept:
-        for path in collect(work, ["solution.py"], Path(kept)).kept.values():
+        for path in collect(work, ["solution.py"], Path(kept)).files.values():
             if token in path.read_text(errors="replace"):
                 yield "a secret was taken for a script"
     tidy_work(work)

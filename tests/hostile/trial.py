@@ -100,7 +100,7 @@ def _beyond_caps(outcome: ExecutionOutcome, out: Path, attack: Attack) -> list[s
     for path in out.iterdir():
         status = path.lstat()
         most = _OUTPUT_BYTES + _CUT if path.name == LOG_NAME else KEPT_BYTES
-        if path.name not in {LOG_NAME, *outcome.kept}:
+        if path.name not in {LOG_NAME, *outcome.files}:
             found.append(f"{path.name!r} was left")
         elif not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_size > most:
             found.append(f"{path.name} is of mode {status.st_mode:o}, {status.st_nlink} names, {status.st_size} bytes")

@@ -33,7 +33,7 @@ async def test_a_script_finds_an_empty_folder_with_its_data_and_what_it_writes_i
     assert outcome.reason is ExitReason.FINISHED
     assert outcome.exit_code == 0
     assert outcome.output == "['data'] id,x\n1,2\n\n"
-    assert {name: path.read_text() for name, path in outcome.kept.items()} == {
+    assert {name: path.read_text() for name, path in outcome.files.items()} == {
         "submission.csv": "id\n1\n",
         "validation_predictions.csv": "id\n2\n",
     }
@@ -60,9 +60,9 @@ async def test_an_error_is_reported_with_its_traceback_and_source_line(run: Run)
 
 async def test_a_file_from_an_earlier_execution_is_never_taken_for_this_ones(run: Run, place: Path) -> None:
     first = await run("open('submission.csv', 'w').write('old')")
-    assert "submission.csv" in first.kept
+    assert "submission.csv" in first.files
     second = await run("print('nothing')")
-    assert second.kept == {}
+    assert second.files == {}
     assert names(place / "out") == ["log.txt"]
 
 

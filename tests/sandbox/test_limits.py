@@ -173,7 +173,7 @@ async def test_many_files_that_are_too_large_together_are_too_much(run: Run) -> 
 async def test_a_sparse_file_of_a_terabyte_is_refused(run: Run) -> None:
     outcome = await run("open('submission.csv', 'wb').truncate(10**12)")
     assert outcome.reason is ExitReason.DISK_LIMIT
-    assert outcome.kept == {} or outcome.kept["submission.csv"].stat().st_size == 0
+    assert outcome.files == {} or outcome.files["submission.csv"].stat().st_size == 0
 
 
 @pytest.mark.integration

@@ -44,7 +44,7 @@ def weights(place: Path) -> Path:
 async def test_a_script_reads_what_is_mounted_beside_its_data(run: Run, weights: Path) -> None:
     outcome = await run("print(open('weights/model.bin', 'rb').read())", mounts={"weights": weights})
     assert outcome.output == "b'\\x00weights'\n"
-    assert outcome.kept == {}
+    assert outcome.files == {}
 
 
 async def test_an_isolated_script_cannot_change_what_is_mounted(run_isolated: Run, weights: Path) -> None:
@@ -113,7 +113,7 @@ def inputs(place: Path) -> dict[str, Path]:
 async def test_a_script_finds_kaggles_folders(run: Run, place: Path) -> None:
     outcome = await run(SCRIPT, inputs=inputs(place), keep=("submission.csv",))
     assert outcome.output == "True ['competitions', 'weights']\nid\n1\nw\n"
-    assert outcome.kept["submission.csv"].read_text() == "id"
+    assert outcome.files["submission.csv"].read_text() == "id"
 
 
 async def test_an_isolated_script_cannot_change_its_inputs(run_isolated: Run, place: Path) -> None:

@@ -117,7 +117,7 @@ def take(folders: tuple[Path, Path], cap: int = 1000) -> CollectedFiles:
 def test_a_plain_file_is_copied_and_an_absent_one_is_not_mentioned(folders: tuple[Path, Path]) -> None:
     (folders[0] / NAME).write_text("id\n1\n")
     collected = take(folders)
-    assert collected.kept == {NAME: folders[1] / NAME}
+    assert collected.files == {NAME: folders[1] / NAME}
     assert collected.notes == []
     assert (folders[1] / NAME).read_text() == "id\n1\n"
     assert [path.name for path in folders[1].iterdir()] == [NAME]

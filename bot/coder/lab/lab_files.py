@@ -175,6 +175,6 @@ def copy_work(source: Path, target: Path) -> list[str]:
             continue
         place = target / relative.parent
         place.mkdir(parents=True, exist_ok=True)
-        if collect(path.parent, [path.name], place, cap=KEPT_BYTES).kept:
+        if collect(path.parent, [path.name], place, cap=KEPT_BYTES).files:
             copied.append(str(relative))
     return copied

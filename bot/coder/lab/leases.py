@@ -78,7 +78,7 @@ class LabSandbox:
             await self.close()
             reason = f"the sandbox died and is restarted with what remains of work/: {error}"
             return CommandResult("", None, 0.0, False, reason, 0)
-        return replace(result, ended="; ".join(filter(None, (_RESTARTED, result.ended)))) if restarted else result
+        return replace(result, notice="; ".join(filter(None, (_RESTARTED, result.notice)))) if restarted else result
 
     async def sync_work_folder(self) -> None:
         """Have work/ on this machine be as it is in the sandbox, wherever that is."""

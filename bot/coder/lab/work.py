@@ -354,8 +354,8 @@ class Work:
         parts = []
         if result.timed_out:
             parts.append(f"ended at its time limit of {seconds:.0f} s; run longer work in the background")
-        if result.ended:
-            parts.append(" ".join(marking.foreign(result.ended).split()))
+        if result.notice:
+            parts.append(" ".join(marking.foreign(result.notice).split()))
         parts.append(f"exit {result.exit_code}" if result.exit_code is not None else "no exit status")
         parts.append(f"{result.seconds:.1f} s")
         if result.jobs:

@@ -97,7 +97,7 @@ class Runner:
 
     def _follow(self, run: NotebookRun, request: ExecutionRequest) -> NotebookOutput:
         outcome = asyncio.run(self._sandbox.run(request, run))
-        files = {name: path.read_bytes() for name, path in outcome.kept.items()}
+        files = {name: path.read_bytes() for name, path in outcome.files.items()}
         if outcome.reason is ExitReason.FINISHED:
             return NotebookOutput(files, outcome.output)
         error = _END_WORDS.get(outcome.reason, "Notebook Threw Exception")

@@ -88,7 +88,7 @@ async def test_a_script_runs_on_a_node_as_it_does_here(place: Place, nodes: Node
     assert (outcome.reason, outcome.exit_code) == (ExitReason.FINISHED, 0), outcome
     assert "a table of its own weights 0" in outcome.output
     assert SECRET not in outcome.output + (place.folder / "first" / "log.txt").read_text()
-    assert outcome.kept["submission.csv"].read_text() == "id,label\n" * 5
+    assert outcome.files["submission.csv"].read_text() == "id,label\n" * 5
     copies = list(set(nodes.folder.glob("n*/fleet/cache/files/*")) - before)
     assert len(copies) == 3
 

@@ -9,7 +9,7 @@ _PREDICTIONS = "id,y\\n1,0\\n2,0\\n"
 
 def _unharmed_submission(trial: Trial) -> Iterator[str]:
     """Yield what is wrong with a submission that must be the one that the script wrote."""
-    submission = trial.outcome.kept["submission.csv"]
+    submission = trial.outcome.files["submission.csv"]
     if submission.read_text() != "id,y\n1,0\n2,0\n":
         yield "the kept submission is not the one that was written"
     if submission.stat().st_mode & 0o7111:
@@ -18,7 +18,7 @@ def _unharmed_submission(trial: Trial) -> Iterator[str]:
 
 def _plain_or_none(trial: Trial) -> Iterator[str]:
     """Yield what is wrong unless the file that the script wrote is kept, or none and it says why."""
-    if trial.outcome.kept:
+    if trial.outcome.files:
         yield from _unharmed_submission(trial)
     elif not any("submission.csv was not kept" in note for note in trial.outcome.notes):
         yield "no submission was kept, and nothing says why"
@@ -39,7 +39,7 @@ def _read_by_the_evaluator(trial: Trial) -> Iterator[str]:
 
     began = time.monotonic()
     try:
-        read_submission(trial.outcome.kept["submission.csv"], trial.place / "view" / "sample_submission.csv", card())
+        read_submission(trial.outcome.files["submission.csv"], trial.place / "view" / "sample_submission.csv", card())
         yield "the evaluator took it for a submission"
     except InvalidSubmission:
         pass

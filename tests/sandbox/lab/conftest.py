@@ -38,7 +38,7 @@ class Shell:
     async def prints(self, command: str) -> str:
         """Return what a command prints that must end well."""
         result = await self.type(command)
-        assert (result.exit_code, result.ended) == (0, None), result
+        assert (result.exit_code, result.notice) == (0, None), result
         return result.output.strip()
 
 

@@ -78,7 +78,7 @@ async def test_an_agent_that_says_nonsense_at_once_opens_no_lab(lab_request, pro
 async def test_an_agent_that_says_nonsense_later_ends_its_lab(lab_request: LabRequest, program: str, why: str) -> None:
     result = await result_of(lab_request, f"send({agent.READY}); heard()\n{program}")
     assert result.exit_code is None
-    assert why in (result.ended or "")
+    assert why in (result.notice or "")
     assert len(result.output) < 11_000
 
 

@@ -71,7 +71,7 @@ async def test_a_time_out_takes_the_whole_session_along(shell: Shell, command: s
     began = time.monotonic()
     result = await shell.type(f"echo before; {command}; echo never", seconds=1)
     assert time.monotonic() - began < 60
-    assert (result.output, result.exit_code, result.timed_out, result.ended) == ("before\n", None, True, None)
+    assert (result.output, result.exit_code, result.timed_out, result.notice) == ("before\n", None, True, None)
     assert result.jobs == 0
     assert await shell.prints(COUNT) == "0"
 

@@ -93,7 +93,7 @@ async def test_closing_ends_everything_and_says_so(bubblewrap: BubblewrapSandbox
         await lab.close()
         result = await running_command
     assert (result.output, result.exit_code) == ("begun\n", None)
-    assert "it was closed" in (result.ended or "")
+    assert "it was closed" in (result.notice or "")
     assert running("sleep 65432") == []
     assert not lab.alive
     await lab.wait_idle()
@@ -106,7 +106,7 @@ async def test_a_killed_agent_ends_the_lab_which_may_be_opened_again(isolated, l
         shell = Shell(lab, lab_request)
         result = await shell.type(f"echo kept >file; echo before; sleep 0.3; {command}; sleep 98")
         assert (result.output, result.exit_code, result.timed_out) == ("before\n", None, False)
-        assert "sandbox ended" in (result.ended or "")
+        assert "sandbox ended" in (result.notice or "")
         assert not lab.alive
         with pytest.raises(LabDied):
             await shell.type("echo again")
@@ -119,7 +119,7 @@ async def test_a_stopped_agent_is_given_up(bubblewrap, lab_request, monkeypatch)
     monkeypatch.setattr(keeper, "_ANSWER", 0.5)
     async with bubblewrap.open_lab(lab_request) as lab:
         result = await Shell(lab, lab_request).type(f"kill -STOP {AGENT}; sleep 98", seconds=1)
-        assert "did not carry out" in (result.ended or "")
+        assert "did not carry out" in (result.notice or "")
         assert not lab.alive
 
 

@@ -9,7 +9,7 @@ HOG = "import os, time\nfor _ in range({n}):\n    if os.fork() == 0: break\nx = 
 
 async def still_works(shell: Shell) -> None:
     result = await shell.type("echo works; ls >/dev/null")
-    assert (result.output, result.exit_code, result.ended) == ("works\n", 0, None)
+    assert (result.output, result.exit_code, result.notice) == ("works\n", 0, None)
 
 
 async def test_a_process_that_wants_too_much_memory_is_refused_it(shell: Shell) -> None:
@@ -23,7 +23,7 @@ async def test_processes_that_hold_too_much_memory_together_are_ended(contained:
     await contained.type("sleep 98 &")
     result = await contained.type(f'python3 -c "{HOG.format(n=6, size=80 * MB)}"')
     assert (result.exit_code, result.timed_out, result.jobs) == (None, False, 0)
-    assert "bytes of memory" in (result.ended or "")
+    assert "bytes of memory" in (result.notice or "")
     await still_works(contained)
 
 
@@ -35,7 +35,7 @@ async def test_in_a_container_the_kernel_kills_who_holds_too_much_memory(docker,
             "python3 -c 'import mmap; x = mmap.mmap(-1, 2**30); [x.write(bytes(2**20)) for _ in range(1024)]'; exit $?"
         )
         assert result.exit_code == 137
-        assert "killed a process for memory" in (result.ended or "")
+        assert "killed a process for memory" in (result.notice or "")
         await still_works(shell)
 
 
@@ -44,7 +44,7 @@ async def test_a_job_that_goes_over_a_limit_is_named_in_the_next_result(containe
     await contained.lab.wait_idle()
     result = await contained.type("echo here")
     assert (result.output, result.exit_code) == ("here\n", 0)
-    assert "bytes of memory" in (result.ended or "")
+    assert "bytes of memory" in (result.notice or "")
     await still_works(contained)
 
 
@@ -52,21 +52,21 @@ async def test_a_job_that_goes_over_a_limit_is_named_in_the_next_result(containe
 async def test_files_in_memory_that_take_all_of_it_are_removed(contained: Shell) -> None:
     result = await contained.type("for i in $(seq 30); do yes | head -c 19000000 >/dev/shm/$i; done; sleep 9")
     assert result.exit_code is None
-    assert "/dev/shm were removed" in (result.ended or "")
+    assert "/dev/shm were removed" in (result.notice or "")
     assert await contained.prints("ls /dev/shm | wc -l") == "0"
 
 
 async def test_too_many_processes_are_ended(contained: Shell) -> None:
     result = await contained.type("for i in $(seq 70); do sleep 98 & done; sleep 9")
     assert result.exit_code is None
-    assert "more than 64 processes" in (result.ended or "")
+    assert "more than 64 processes" in (result.notice or "")
     await still_works(contained)
 
 
 async def test_a_file_beyond_the_limit_ends_who_writes_it(shell: Shell) -> None:
     result = await shell.type("head -c 90000000 /dev/urandom >big; echo after")
     assert "File size limit exceeded" in result.output
-    assert "20971520 bytes of files" in (result.ended or "")
+    assert "20971520 bytes of files" in (result.notice or "")
 
 
 @pytest.mark.integration
@@ -74,7 +74,7 @@ async def test_a_full_work_folder_can_be_read_and_emptied_but_not_filled_further
     fill = "for i in $(seq 40); do head -c 4000000 /dev/urandom >{}$i; sleep 0.05; done; sleep 98"
     result = await shell.type(fill.format("a"))
     assert (result.exit_code, result.timed_out) == (None, False)
-    assert "All processes of the lab were ended." in (result.ended or "")
+    assert "All processes of the lab were ended." in (result.notice or "")
     await still_works(shell)
     assert int(await shell.prints("sleep 0.6; cat a* | wc -c")) > shell.request.limits.disk_bytes
     again = await shell.type(fill.format("b"))
@@ -89,7 +89,7 @@ async def test_a_full_work_folder_can_be_read_and_emptied_but_not_filled_further
 async def test_a_quick_command_that_fills_the_disk_is_noticed_at_its_end(contained: Shell) -> None:
     result = await contained.type("sleep 98 & fallocate -l 15M a; fallocate -l 15M b")
     assert result.exit_code in {0, None}  # whether the first look came before
-    assert "All processes" in (result.ended or "")
+    assert "All processes" in (result.notice or "")
     await still_works(contained)
 
 
@@ -105,7 +105,7 @@ async def test_the_limit_of_a_work_folder_holds_over_ten_openings(isolated, lab_
     for number in range(10):
         async with isolated.open_lab(lab_request) as lab:
             fill = "; ".join(f"fallocate -l {size} {size}.{number}" for size in ("15M", "900K", "800K"))
-            ended.append((await Shell(lab, lab_request).type(f"{fill}; true")).ended)
+            ended.append((await Shell(lab, lab_request).type(f"{fill}; true")).notice)
     assert ended[0] is None
     assert all("bytes of files" in (one or "") for one in ended[1:])
     size = sum(file.stat().st_size for file in (lab_request.folder / "work").iterdir())
