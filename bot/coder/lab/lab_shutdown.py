@@ -36,10 +36,11 @@ class LabShutdown:
         context = self.context
         place = context.executor.submission_of(self.number, GUARDED).parent
         place.mkdir(parents=True, exist_ok=True)
-        files = await asyncio.to_thread(collect, self.folder / "work", [_SUBMISSION, SOLUTION], place)
-        error = None if _SUBMISSION in files.files else "; ".join(files.notes) or f"it left no {_SUBMISSION}: {reason}"
-        if error is None:
-            error = await context.executor.form_fault(files.files[_SUBMISSION])
+        collected = await asyncio.to_thread(collect, self.folder / "work", [_SUBMISSION, SOLUTION], place)
+        if submission := collected.files.get(_SUBMISSION):
+            error = await context.executor.form_fault(submission)
+        else:
+            error = "; ".join(collected.notes) or f"it left no {_SUBMISSION}: {reason}"
         with context.store.write() as tx:
             end_node(tx, context.run_id, self.number, "buggy" if error else "valid", error=error)
         return LeftFile(error)
