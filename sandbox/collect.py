@@ -17,14 +17,14 @@ FOLDER_FILES, FOLDER_BYTES = 500, 500 * 1000**2
 
 
 @dataclass(frozen=True)
-class CollectedFiles:
+class OutputFiles:
     """The files taken, and notes on the refused ones."""
 
     files: dict[str, Path] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
-def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTES) -> CollectedFiles:
+def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTES) -> OutputFiles:
     """Copy the named files that are plain files to `out`, where each appears whole or not at all.
 
     Links (hard ones too), FIFOs, devices and folders are refused with a note: they could mean a file of the host, or
@@ -36,7 +36,7 @@ def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTE
     Raises:
         OSError: The disk failed.
     """
-    collected = CollectedFiles()
+    collected = OutputFiles()
     folder = open_folder(str(work))
     try:
         for name in names:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from sandbox import ExecutionOutcome, ExecutionRequest, ExitReason, Lease, Limits, SandboxDescription, Watch
-from sandbox.collect import CollectedFiles, collect, collect_folder
+from sandbox.collect import OutputFiles, collect, collect_folder
 from sandbox.environments import ScriptEnvironment
 from sandbox.gpu import metered
 from sandbox.idle_probe import SMALL_SHARE, idle_share
@@ -285,9 +285,9 @@ def execute(
     )
 
 
-def _collect(workspace: Workspace, request: ExecutionRequest) -> CollectedFiles:
+def _collect(workspace: Workspace, request: ExecutionRequest) -> OutputFiles:
     if workspace.work.is_symlink() or not workspace.work.is_dir():
-        return CollectedFiles(notes=["It removed its working folder."])
+        return OutputFiles(notes=["It removed its working folder."])
     collected = collect(workspace.work, request.keep, request.out)
     for name in request.keep_folders:
         if (problem := collect_folder(workspace.work, name, request.out, request.mounts)) is not None:

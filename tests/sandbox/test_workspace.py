@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.collect import CollectedFiles, collect
+from sandbox.collect import OutputFiles, collect
 from sandbox.disk import DEEPEST, DiskUsage, folder_usage
 from sandbox.workspace import fresh_workspace, remove_tree
 from tests.sandbox.conftest import make_request
@@ -110,7 +110,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return work, out
 
 
-def take(folders: tuple[Path, Path], cap: int = 1000) -> CollectedFiles:
+def take(folders: tuple[Path, Path], cap: int = 1000) -> OutputFiles:
     return collect(folders[0], [NAME, "other.csv"], folders[1], cap=cap)
 
 
