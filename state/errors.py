@@ -141,6 +141,10 @@ class ModelUnavailable(ModelError):
     """Rate limit, time-out, server error or lost connection: the same call may succeed later."""
 
 
+class EndpointBusy(ModelUnavailable):
+    """The endpoint takes no request now: a rate limit, or too much to do."""
+
+
 class EndpointSilent(ModelUnavailable):
     """Nothing of an answer came in time. The endpoint may still be writing it, so the request is not sent again at once."""
 

@@ -394,14 +394,15 @@ class SolutionSearch:
         return self.interrupted or self.misconfigured or self._broken
 
     async def _give_up(self, node: int | None, error: Exception) -> None:
-        if isinstance(error, ModelUnavailable):
+        is_of_model = isinstance(error, ModelUnavailable)
+        if is_of_model and await self._context.asker.is_model_down():
             self._broken = True
             self.stop(f"the model has not answered for too long; last error: {error}")
             return
         is_expected = is_transient(error) or isinstance(error, BotError)
         text = str(error) if is_expected else f"{type(error).__name__}: {error}"
         await self._fail(node, text, None if is_expected else traceback.format_exc())
-        self._failures += 1
+        self._failures += not is_of_model
         if self._failures >= MOST_FAILURES * self._slots:
             self._broken = True
             self.stop(f"{self._failures} failures in a row, the last: {text}")

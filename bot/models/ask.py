@@ -1,7 +1,7 @@
 """Model calls: each is a step, paid once, logged and charged; a reply that cannot be read is repaired."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
@@ -10,16 +10,17 @@ from pydantic import BaseModel
 from sqlmodel import col, select
 
 from bot.budgets.levels import Level
-from bot.models import CallLimits, Completion, Model, Prompt, Totals, Usage
+from bot.models import CallLimits, Completion, Item, Message, Model, Prompt, Totals, Usage
 from bot.models.bounds import Bound, Estimate, free
 from bot.models.calls import CALLS_IN_FLIGHT, Attempt, Calls, Outcome
 from bot.models.completion import parsed
+from bot.models.passing import PROBE
 from bot.models.recorded import RecordedCall, RecordingWriter, step_key
 from bot.models.repair import Continuation, Repair
 from bot.models.tools import tool_of
 from bot.models.usefulness import Usefulness, why_unusable
 from state.clock import Clock
-from state.errors import BotError, ModelError, ModelRefused, Unparsable
+from state.errors import BotError, BudgetExceeded, ModelError, ModelRefused, Unparsable
 from state.redaction import Redactor
 from state.steps import Key, StepKind, Steps
 from state.store import Store
@@ -71,6 +72,22 @@ MOST_REPAIRS = 2
 MOST_CONTINUATIONS = 3
 GRACE = 30.0
 """Seconds that a call goes on after whoever asked was cancelled: its answer is paid for, so it is stored if it comes."""
+
+
+@dataclass(frozen=True)
+class _PlainQuestion:
+    """A question that any model answers, without a word of others."""
+
+    name: str = "plain question"
+
+    def messages(self) -> Sequence[Message]:
+        return (Message("user", PROBE),)
+
+    def parse(self, text: str) -> str:
+        return text
+
+    def items(self) -> Sequence[Item]:
+        return ()
 
 
 @dataclass(frozen=True)
@@ -150,6 +167,8 @@ class Asker:
         self._recorder = recorder
         self._under_way: dict[str, _UnderWay] = {}
         """By the step's key."""
+        self._failed: Attempt | None = None
+        """The last call that failed."""
 
     async def settle(self, seconds: float = GRACE) -> None:
         """Wait at most so many seconds for calls that nobody waits for any more, and end those that are left."""
@@ -235,6 +254,17 @@ class Asker:
             self.usefulness.note_failure(str(error))
             raise
 
+    async def is_model_down(self) -> bool:
+        """Return whether the model whose call failed last answers no plain question either."""
+        if self._failed is None:
+            return True
+        question = _PlainQuestion()
+        attempt = self.calls.attempt(question, f"{self._failed.step}/own", self._failed.role, self._failed.node)
+        try:
+            return (await self.calls.make(question, attempt)).error is not None
+        except BudgetExceeded:
+            return True
+
     def _note(self, role: str, reason: str | None) -> None:
         if self.usefulness is not None:
             self.usefulness.note(role, reason)
@@ -247,6 +277,7 @@ class Asker:
         async def make() -> CallResult:
             outcome = self._logged(call_attempt) or await self.calls.make(prompt, call_attempt, reserved=call.send)
             if outcome.error is not None:
+                self._failed = call_attempt
                 raise outcome.error
             if self._recorder is not None:
                 self._recorder.write(_recorded(call_attempt, outcome))

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -15,17 +16,17 @@ from bot.models.chat import ChatClient, Unfinished
 from bot.models.completion import completed, estimated_tokens
 from bot.models.connection import EndpointConnection, Rejected
 from bot.models.context import LEAST_PROMPT, ContextRefusal, Window, shortened
-from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words, is_about, named_wait
+from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words, is_about, requested_wait
 from bot.models.passing import PROBE, PassingClient, ProxiedPrompt
 from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
 from bot.models.tools import Tool, native_messages, tool_of
-from scrapers.http.responses import retry_after
 from state.clock import Clock
 from state.errors import (
     BrokenOff,
     EmptyAnswer,
+    EndpointBusy,
     EndpointSilent,
     ModelError,
     ModelMisconfigured,
@@ -51,6 +52,7 @@ _CUT_SILENTLY = (
 _FIRST_WAIT = 1.0
 LONGEST_WAIT = 60.0
 """Seconds: a longer Retry-After is cut to this; the call's own time limit ends the waiting."""
+_ONLY_THIS = "other requests work, so the endpoint refuses only this one"
 _WITHOUT_DIGITS = str.maketrans("", "", "0123456789,")
 _LIMIT_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
@@ -186,20 +188,26 @@ class OpenAIModel:
         model = self._endpoint.model_for(role)
         place = f"the prompt {prompt.name}"
         messages = [Message(m.role, self._redactor.own(m.content, place)) for m in prompt.messages()]
-        question = _Question(messages, tool_of(prompt))
-        payload = self._payload(model, question, limits)
+        question, plain = _Question(messages, tool_of(prompt)), _Question([Message("user", PROBE)], None)
+        deadline = asyncio.get_running_loop().time() + limits.seconds
 
-        async def ask() -> Reply:
-            return await self._with_or_without_tools(payload, question)
+        def asks(question: _Question) -> Callable[[], Awaitable[Reply]]:
+            payload = self._payload(model, question, limits)
 
-        async def ask_plainly() -> Reply:
-            plain = _Question([Message("user", PROBE)], None)
-            return await self._with_or_without_tools(self._payload(model, plain, limits), plain)
+            async def ask() -> Reply:
+                try:
+                    async with asyncio.timeout_at(deadline):
+                        return await self._with_or_without_tools(payload, question)
+                except TimeoutError:
+                    raise EndpointSilent(f"{model} gave no answer within {limits.seconds:g} s") from None
 
+            return ask
+
+        ask = asks(question)
         try:
-            reply = await self._of_two(ask, model, limits)
-        except ModelMisconfigured as error:
-            raise await self._whose_fault(error, ask_plainly, model, limits) from None
+            reply = await self._of_two(ask, model, deadline)
+        except (ModelMisconfigured, ModelUnavailable) as error:
+            reply = await self._ask_again(ask, error, asks(plain), model, deadline)
         cost, cut = self._pricing.cost(model, reply.usage), reply.finish == "length"
         charged = Completion(None, reply.text, reply.usage, model, cost, cut)
         if cut and question.tool is None:
@@ -210,26 +218,16 @@ class OpenAIModel:
         _ensure_answered(reply, charged)
         return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost, cut=cut)
 
-    async def _of_two(self, ask: Callable[[], Awaitable[Reply]], model: str, limits: CallLimits) -> Reply:
+    async def _of_two(self, ask: Callable[[], Awaitable[Reply]], model: str, deadline: float) -> Reply:
         """Return the reply; after one that is empty or broke off that to a second request, with the tokens of both."""
-        now = asyncio.get_running_loop().time
-        deadline = now() + limits.seconds
-
-        async def once() -> Reply:
-            try:
-                async with asyncio.timeout_at(deadline):
-                    return await self._reply(ask, model, deadline)
-            except TimeoutError:
-                raise ModelUnavailable(f"{model} gave no answer within {limits.seconds:g} s") from None
-
-        first = await once()
+        first = await self._reply(ask, model, deadline)
         task = asyncio.current_task()
-        given_up = now() >= deadline or (task is not None and task.cancelling() > 0)
+        given_up = asyncio.get_running_loop().time() >= deadline or (task is not None and task.cancelling() > 0)
         if given_up or not (first.broken or _is_empty(first)):
             return first
         try:
             await self._clock.sleep(_wait(0, None) if first.broken else 0.0)
-            second = await once()
+            second = await self._reply(ask, model, deadline)
         except ModelError:
             return first
         except asyncio.CancelledError:
@@ -254,36 +252,52 @@ class OpenAIModel:
 
             return partial(self._within_limit, payload, None, send)
 
+        ask = asks(request)
         try:
-            reply = await self._reply(asks(request), model, deadline)
-        except ModelMisconfigured as error:
-            raise await self._whose_fault(error, asks(request.probe()), model, limits) from None
+            reply = await self._reply(ask, model, deadline)
+        except (ModelMisconfigured, ModelUnavailable) as error:
+            reply = await self._ask_again(ask, error, asks(request.probe()), model, deadline)
         texts = [message.content for message in prompt.messages()]
         if not any("base64" in text for text in texts):  # a picture has more characters than its tokens tell
             self._look_for_cut(model, sum(map(len, texts)), reply)
         cost = self._pricing.cost(model, reply.usage)
         return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost)
 
-    async def _whose_fault(
-        self, error: ModelMisconfigured, ask_plainly: Callable[[], Awaitable[Reply]], model: str, limits: CallLimits
-    ) -> ModelError:
-        """Return what an error about the configuration means, as some endpoints answer so to what a request holds.
+    async def _ask_again(
+        self,
+        ask: Callable[[], Awaitable[Reply]],
+        error: ModelError,
+        ask_plainly: Callable[[], Awaitable[Reply]],
+        model: str,
+        deadline: float,
+    ) -> Reply:
+        """Return the answer to a request that failed, once a plain question has been answered, with the tokens of both.
 
-        `ask_plainly` asks without a word of others: if that is answered, or refused as a prompt, only the request before it
-        is at fault, and ModelRefused carries the cost of the answer.
+        Some endpoints answer so to what a request contains. `ask_plainly` asks without a word of others.
+
+        Raises:
+            ModelRefused: only this request fails; the cost of the plain question is charged.
+            ModelError: the plain question failed too, or the failure names its own cause, such as a limit per minute.
         """
-        usage = Usage()
+        if isinstance(error, (EndpointSilent, EndpointBusy)):
+            raise error
+        may_pass, usage = isinstance(error, ModelUnavailable), Usage()
         try:
-            usage = (await self._reply(ask_plainly, model, asyncio.get_running_loop().time() + limits.seconds)).usage
+            # What may pass was tried often enough: one plain question is enough.
+            usage = (await self._reply(ask_plainly, model, 0.0 if may_pass else deadline)).usage
         except ModelRefused:
             pass
         except ModelUnavailable as failed:
-            return ModelUnavailable(f"{error}; unconfirmed: {failed}")
+            raise (error if may_pass else ModelUnavailable(f"{error}; unconfirmed: {failed}")) from None
         except ModelError:
-            return error
-        refusal = ModelRefused(f"{error}; other requests work, so the endpoint refuses only this one")
+            raise error from None
+        if may_pass:
+            with suppress(ModelError):
+                reply = await self._reply(ask, model, 0.0)
+                return replace(reply, usage=reply.usage + usage)
+        refusal = (EmptyAnswer if may_pass else ModelRefused)(f"{error}; {_ONLY_THIS}")
         refusal.reply = Completion(None, "", usage, model, self._pricing.cost(model, usage))
-        return refusal
+        raise refusal from None
 
     def _payload(self, model: str, question: _Question, limits: CallLimits) -> dict[str, Any]:
         tool = None if model in self._without_tools else question.tool
@@ -307,8 +321,7 @@ class OpenAIModel:
                 return reply
             except Rejected as answer:
                 error = classify(answer.status, answer.body, model=model, names=self._endpoint.names)
-                retry_seconds = retry_after(answer.headers.get("retry-after"), self._clock.now())
-                retry_seconds = named_wait(answer.body) if retry_seconds is None else retry_seconds
+                retry_seconds = requested_wait(answer.headers, answer.body, self._clock.now())
             except NotACompletion as page:
                 # The address has answered before, so it is right: a gateway in front of it fails for now.
                 error = ModelUnavailable(str(page)) if self._has_answered else page
@@ -319,7 +332,7 @@ class OpenAIModel:
             wait = _wait(attempt, retry_seconds)
             is_too_late = asyncio.get_running_loop().time() + wait >= deadline
             if is_too_late or attempt == self._endpoint.retries:
-                raise ModelUnavailable(f"{error} (tries: {attempt + 1})")
+                raise type(error)(f"{error} (tries: {attempt + 1})")
             await self._clock.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 

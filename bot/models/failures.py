@@ -3,9 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
-from state.errors import ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable
+from scrapers.http.responses import retry_after
+from state.errors import EndpointBusy, ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable
 
 MOST_BYTES = 16 * 1024 * 1024
 """Most bytes of an unpacked body; the longest answers of today's models are a few hundred kilobytes."""
@@ -19,7 +21,7 @@ STREAM = "text/event-stream"
 _MOST_WORDS = 300
 _MOST_READ = 4_000
 """Characters of an error that are examined."""
-_RETRIED = frozenset({408, 409, 425, 429})
+_BUSY = frozenset({408, 409, 425, 429, 503, 529})
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _NO_CREDIT_WORDS = re.compile(
     r"exceeded your current quota|insufficient (credit|balance|quota|funds)|credit balance is too low"
@@ -97,7 +99,9 @@ def classify(status: int, body: object, *, model: str, names: Names = FIRST_ENDP
         return ModelMisconfigured(f"{message}; {_NO_CREDIT_ADVICE}")
     if code & _WRONG:
         return ModelMisconfigured(f"{message}; {names.advice(status)}")
-    if status in _RETRIED or status >= 500:
+    if status in _BUSY:
+        return EndpointBusy(message)
+    if status >= 500:
         return ModelUnavailable(message)
     if status in (400, 403, 413, 422) and (status == 413 or code & _REFUSING or _REFUSING_WORDS.search(words)):
         return ModelRefused(message)
@@ -113,10 +117,16 @@ def is_about(subject: Literal["streams", "tools", "high limits"], status: int, b
     return status in _FORM and bool(_SUBJECT_PATTERNS[subject].search(words)) and not is_failure
 
 
-def named_wait(body: object) -> float | None:
-    """Return the seconds after which an error's message says to try again, such as `1m2.5s`; None if it names none."""
-    found = _WAIT.search(_words(body))
-    return sum(float(n) * _SECONDS[unit.lower()] for n, unit in _DURATION.findall(found[1])) if found else None
+def requested_wait(headers: Mapping[str, str], body: object, now: datetime) -> float | None:
+    """Return the seconds after which an endpoint says to try again, in a header or in words such as `1m2.5s`; None: it does not."""
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", milliseconds := headers.get("retry-after-ms", "").strip()):
+        return float(milliseconds) / 1000
+    if (seconds := retry_after(headers.get("retry-after"), now)) is not None:
+        return seconds
+    wait_match = _WAIT.search(_words(body))
+    return (
+        sum(float(n) * _SECONDS[unit.lower()] for n, unit in _DURATION.findall(wait_match[1])) if wait_match else None
+    )
 
 
 def endpoint_words(body: object) -> str:

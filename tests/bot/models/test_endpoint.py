@@ -8,7 +8,16 @@ import pytest
 
 from bot.models import CallLimits, Completion, Usage
 from bot.models.passing import PROBE
-from state.errors import EndpointSilent, ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable, Unparsable
+from state.errors import (
+    EmptyAnswer,
+    EndpointBusy,
+    EndpointSilent,
+    ModelError,
+    ModelMisconfigured,
+    ModelRefused,
+    ModelUnavailable,
+    Unparsable,
+)
 from tests.bot.models.parts import GOOD, KEY, HurriedClock, Question, Value, model_at
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
 
@@ -202,6 +211,33 @@ async def test_a_prompt_that_is_answered_as_if_the_key_were_wrong_is_refused_whe
         asked = [str(one.body["messages"]) for one in endpoint.requests]
     assert ["Incorrect API key" in text for text in asked] == [*(True for _ in first), True, False, True]
     assert isinstance(caught.value.reply, Completion) and caught.value.reply.usage == Usage(100, 20)
+
+
+@pytest.mark.parametrize(
+    ("last", "usage"),
+    [(failure(500, "internal error"), None), (Reply(GOOD), Usage(200, 40))],
+    ids=["always", "for a while"],
+)
+async def test_a_prompt_at_which_an_endpoint_fails_is_asked_once_more_where_others_are_answered(
+    last: Reply, usage: Usage | None
+) -> None:
+    down = failure(500, "internal error")
+    with ScriptedEndpoint([down, down, Reply("Yes."), last]) as endpoint:
+        if usage is None:
+            with pytest.raises(EmptyAnswer, match="refuses only this one") as caught:
+                await ask(endpoint, retries=1)
+            assert isinstance(caught.value.reply, Completion) and caught.value.reply.usage == Usage(100, 20)
+        else:
+            assert (await ask(endpoint, retries=1)).usage == usage
+        assert [PROBE in str(one.body) for one in endpoint.requests] == [False, False, True, False]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_an_endpoint_that_is_busy_is_asked_no_plain_question(status: int) -> None:
+    with ScriptedEndpoint([failure(status, "busy"), Reply("Yes.")]) as endpoint:
+        with pytest.raises(EndpointBusy):
+            await ask(endpoint, retries=0)
+        assert len(endpoint.requests) == 1
 
 
 async def test_a_key_that_is_withdrawn_meanwhile_stops_the_run() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.models.failures import endpoint_words, named_wait
+from bot.models.failures import endpoint_words, requested_wait
+from tests.bot.models.parts import CUTOFF
 
 
 @pytest.mark.parametrize(
@@ -31,4 +32,16 @@ def test_words_of_an_endpoint_are_one_bounded_line(body: object, words: str) -> 
     ],
 )
 def test_the_wait_that_an_error_names_is_read(words: str, seconds: float | None) -> None:
-    assert named_wait({"error": {"message": words}}) == seconds
+    assert requested_wait({}, {"error": {"message": words}}, CUTOFF) == seconds
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after-ms": "1500", "retry-after": "2"}, 1.5),
+        ({"retry-after-ms": "soon", "retry-after": "2"}, 2),
+        ({"retry-after": "3"}, 3),
+    ],
+)
+def test_the_wait_that_a_header_names_goes_before_that_in_words(headers: dict[str, str], seconds: float) -> None:
+    assert requested_wait(headers, {"error": "try again in 20s"}, CUTOFF) == seconds

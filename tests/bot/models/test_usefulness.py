@@ -78,7 +78,7 @@ async def test_another_role_than_the_coders_ends_alone(store: Store) -> None:
 
 async def test_an_endpoint_that_is_not_there_gave_no_answer(store: Store) -> None:
     ends, counted, _ = await ask_often([failure(503, "overloaded")], store, 1)
-    assert ends == ["ModelUnavailable"]
+    assert ends == ["EndpointBusy"]
     assert "overloaded" in (counted.none_used or "")
 
 

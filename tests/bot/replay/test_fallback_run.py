@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.models.passing import PROBE
 from tests.bot.replay.conftest import results
 from tests.bot.replay.scripted_answers import Answers
-from tests.scripted_endpoint import Reply, ScriptedEndpoint, failure
+from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
 
 NOBODY = "http://127.0.0.1:9/v1"
 
@@ -79,3 +80,25 @@ def test_a_run_without_a_usable_answer_ends_early_and_exits_with_1(bot, tiny, mo
     assert result["no_answer"] and result["no_answer"] in result["stopped_by"]
     assert 10 <= asked <= 40
     assert result["wall_seconds"] < 300
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("light")
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_prompt_that_an_endpoint_fails_at_ends_its_node_alone(bot, tiny, monkeypatch, status) -> None:
+    answers, others = Answers(), list[Request]()
+
+    def script(request: Request) -> Reply | str:
+        if PROBE in str(request.body["messages"]):
+            return "Yes."
+        others.append(request)
+        return failure(status, "internal error") if len(others) < 3 else answers(request)
+
+    monkeypatch.setattr("bot.engine.search.PATIENCE_SHARE", 0.0)
+    Path("bot.toml").write_text("[models]\nretries = 0\n")
+    with ScriptedEndpoint(script) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        done = bot("replay", tiny, "--agent", "aide", *OPTIONS, "--steps", 4)
+    (result,) = results(done)
+    assert (done.exit_code, result["status"], result["stopped_by"]) == (0, "finished", None), done.output
+    assert len(endpoint.requests) > len(others) > 2
