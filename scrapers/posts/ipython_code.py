@@ -23,8 +23,14 @@ _HELP = re.compile(r"(%{0,2}(?!\d)[\w*]+(?:\.(?!\d)[\w*]+|\[-?[0-9]+\])*)(\?\??)
 _MAGIC_VALUE, _SHELL_VALUE = re.compile(r"[ \t]*(?=%[ \t]*\w)"), re.compile(r"[ \t]*(?=!)")
 _CLASSIC_PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)[ \t]?", re.MULTILINE)
 _IPYTHON_PROMPT = re.compile(r"^(?:(?:(?:\[(?:nav|ins)\])? )?In \[\d+\]: |\s*\.{3,}: ?)", re.MULTILINE)
+_OPERATOR = re.compile(r"//|[!%/]=")
+"""What Python reads as one sign."""
 _TIMERS = ("time", "timeit", "prun", "memit", "lprun", "mprun")
 """Magics whose argument, or cell, is Python all the same."""
+_RUNNERS = (
+    "time", "prun", "debug", "cache", "notify", "heat", "snakeviz", "pyinstrument", "scalene", "wandb", "cudf.pandas.profile",
+)  # fmt: skip
+"""Magics that run their cell as it is, those of packages too."""
 _OPTIONS = re.compile(r"(?:(?:-[nrpslTDfm]\s*\S+|--?[a-zA-Z][\w-]*)\s+)*")
 _AUTOMAGIC = re.compile(r"\s*((?:pip|conda|ls|cd|pwd|cat|mkdir|cp|mv|rm|who|whos|matplotlib|env)\b[^\n]*)\s*")
 """What IPython takes for a magic without its sign, where it is all of a cell and no Python."""
@@ -57,7 +63,7 @@ def _statement(text: str, position: int) -> tuple[str, int]:
     """Return the logical line that begins at a place, as Python, and where the next one begins."""
     begin = _BLANK.match(text, position).end()  # type: ignore[union-attr]  # it matches everywhere
     prefix = text[position:begin]
-    escaped = text[begin : begin + 1] in ("!", "?", "%", ",", ";", "/")
+    escaped = text[begin : begin + 1] in ("!", "?", "%", ",", ";", "/") and not _OPERATOR.match(text, begin)
     limit = _continued_end(text, begin) if escaped else len(text)
     depth, last, last_at, assigned, end = 0, "", begin, False, limit
     for token in _TOKEN.finditer(text, begin, limit):
@@ -224,7 +230,7 @@ def _value(method: str, texts: tuple[str, ...], commands: list[str]) -> str:
 
 def _cell_magic(name: str, line: str, body: str, commands: list[str]) -> str:
     words = line.split()
-    if name in ("time", "prun"):
+    if name in _RUNNERS:
         return _nested(body if body.strip() else line[_options_end(f"{line} ") :], commands)
     if name in _TIMERS:
         return f"{_nested(line[_options_end(f'{line} ') :], commands)}\n{_nested(body, commands)}".strip("\n")

@@ -166,20 +166,32 @@ def match_file(path: str, files: Collection[str]) -> bool:
     """Return whether a path ends in a competition's file or folder, or its name is that of just one file."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     paths, names = _index(tuple(files))
-    return any("/".join(parts[start:]) in paths for start in range(len(parts))) or bool(parts and names[parts[-1]] == 1)
+    is_unique = bool(parts) and (names[parts[-1]] == 1 or names[_alike(parts[-1])] == 1)
+    return is_unique or any("/".join(parts[start:]) in paths for start in range(len(parts)))
+
+
+def _alike(name: str) -> tuple[str]:
+    """Return what a file's name has in common with others in its place, such as `sampleSubmission.csv` or `Train.csv`."""
+    return (re.sub(r"[-_ ]", "", name).lower(),)
 
 
 @lru_cache(maxsize=4)
-def _index(files: tuple[str, ...]) -> tuple[frozenset[str], Counter[str]]:
-    """Return the paths by which files can be read, and how many there are of each name."""
-    names = Counter(form for path in files for form in set(_forms(PurePosixPath(path).name)))
+def _index(files: tuple[str, ...]) -> tuple[frozenset[str], Counter[str | tuple[str]]]:
+    """Return the paths by which files can be read, and how many there are of each name, and of each that is alike."""
+    forms = [set(_forms(PurePosixPath(path).name)) for path in files]
+    names: Counter[str | tuple[str]] = Counter(name for of_file in forms for name in of_file | {*map(_alike, of_file)})
     return frozenset(form for path in files for form in _forms(path)), names
 
 
 def _forms(path: str) -> Iterator[str]:
-    """Yield a path with and without the endings of archives, and as an archive."""
+    """Yield the paths by which a kernel may read a file: packed and unpacked; an archive may hold a table of its name."""
+    *_, whole = forms = list(unpacked(path))
+    yield from {*forms, f"{whole}.zip", f"{whole}.gz", whole if whole == path or "." in whole else f"{whole}.csv"}
+
+
+def unpacked(path: str) -> Iterator[str]:
+    """Yield a path, and what is left of it without the endings of archives."""
     yield path
-    yield f"{path}.zip"
     while path != (path := _ARCHIVE.sub("", path)):
         yield path
 
@@ -228,9 +240,19 @@ def _last_text(argument: ast.expr, folders: Collection[str]) -> Iterator[str]:
     match argument:
         case ast.Constant(value=str() as text):
             yield text
-        case ast.BinOp(op=ast.Add(), left=left, right=ast.Constant(value=str() as text)):
-            if text.startswith("/") or (isinstance(left, ast.Name) and left.id in folders):
+        case (
+            ast.BinOp(op=ast.Add(), left=before, right=ast.Constant(value=str() as text))
+            | ast.JoinedStr(values=[ast.FormattedValue(value=before), ast.Constant(value=str() as text)])
+        ):
+            if text.startswith("/") or (isinstance(before, ast.Name) and before.id in folders):
                 yield text
+        case (
+            ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format"), args=[before, *_])
+            | ast.BinOp(op=ast.Mod(), left=ast.Constant(value=str() as text), right=before)
+        ):
+            end = re.split(r"}|%s", text)[-1]
+            if end.startswith("/") or (isinstance(before, ast.Name) and before.id in folders):
+                yield end
         case ast.BinOp(op=ast.Div(), right=right):
             yield from _last_text(right, folders)
         case ast.Call(args=[*_, last]) if _called(argument) in ("join", "Path"):
@@ -242,11 +264,8 @@ _ARCHIVE = re.compile(r"\.(?:zip|gz|7z|tar|tgz|bz2|xz)$")
 
 def stems(path: str) -> Iterator[str]:
     """Yield the first part of a path, with and without the endings of archives, and the names of tables without theirs."""
-    first = PurePosixPath(path).parts[0]
-    yield first
-    while first != (first := _ARCHIVE.sub("", first)):
-        yield first
-    yield PurePosixPath(first).stem
+    *_, whole = names = list(unpacked(PurePosixPath(path).parts[0]))
+    yield from (*names, PurePosixPath(whole).stem)
 
 
 def _missing_packages(tree: ast.Module, packages: Collection[str]) -> Iterator[str]:

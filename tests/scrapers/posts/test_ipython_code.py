@@ -82,6 +82,8 @@ def test_what_ipython_can_run_is_taken_as_ipython_takes_it(lines: list[str]) -> 
         ("pip install -q x\n", "pass"),
         ("pip = 1", "pip = 1"),
         ("frame?", "pass"),
+        ("%%snakeviz -t\nmodel.fit(X)", "model.fit(X)"),
+        ("// no Python\n%= 3", "// no Python\n%= 3"),
     ],
 )
 def test_magics_that_hold_code_keep_it_and_others_none(cell: str, code: str) -> None:

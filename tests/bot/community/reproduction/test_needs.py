@@ -1,8 +1,10 @@
 """What a public notebook needs, and finds as on Kaggle."""
 
+import gzip
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,9 @@ WRITE = "\npd.DataFrame().to_csv('submission.csv')\n"
         "pd.read_csv(split + '_extra.csv'); pd.read_csv('../input/' + split + '_extra.csv')",
         "pd.read_csv(f'../input/another-slug/{x}_extra.csv')",
         "open('part.py', 'w').write('x = 1')\nimport part\npart.x",
+        "pd.read_csv('{}train.csv'.format(DATA)); pd.read_csv('%s/test.csv' % DATA); pd.read_csv(f'{DATA}train.csv')",
+        "pd.read_csv('../input/train.csv.gz'); pd.read_csv('test.csv.gz'); pd.read_csv('{}_extra.csv'.format(name))",
+        "pd.read_csv('../input/sampleSubmission.csv'); pd.read_csv(r'..\\data\\Train.csv')",
         "os.listdir('/kaggle/input/competitions/a-slug'); pd.read_csv('/kaggle/input/competitions/a-slug/train.csv')",
     ],
 )
@@ -72,6 +77,9 @@ def test_what_is_here_is_not_missed(code: str) -> None:
         ("from .features import make\nmake()", (), "its author's modules"),
         ("pd.read_csv('../data/extra.csv')", (), "competition's: extra.csv"),
         ("DATA = '../data/'\npd.read_csv(DATA + 'extra.csv')", (), "extra.csv"),
+        ("DATA = '../data/'\npd.read_csv('{}extra.csv'.format(DATA))", (), "extra.csv"),
+        ("pd.read_csv('%s/extra.csv' % DATA)", (), "extra.csv"),
+        ("DATA = '../data/'\npd.read_csv(f'{DATA}extra.csv')", (), "extra.csv"),
         ("np.load(os.path.join(DATA, 'features.npy'))", (), "features.npy"),
         ("pd.read_csv('https://example.org/train.csv')", (), "network: https"),
         ("P = '../input/glove/'\nopen(P + 'glove.txt')", (), "glove"),
@@ -184,6 +192,7 @@ KAGGLE_FILES = (
 
 READ = """
 import glob, os, pathlib
+import numpy
 import pandas as pd
 DATA = '../../any/where/'
 paths = [
@@ -197,6 +206,11 @@ for path in paths:
     assert pd.read_csv(path).id[0] == 'train.csv', path
 assert pd.read_csv('colours.csv').id[0] == 'extra/colours.csv'
 assert pd.read_csv('../x/more/shapes.csv').id[0] == 'more/shapes.csv'
+assert pd.read_csv('../data/Train.csv').id[0] == pd.read_csv(r'..\\data\\train.csv').id[0] == 'train.csv'
+assert pd.read_csv('../input/sampleSubmission.csv').id[0] == 'sample_submission.csv'
+assert numpy.loadtxt('../data/train.csv', dtype=str, delimiter=',')[1][0] == 'train.csv'
+os.chdir('../dataset')
+assert pd.read_csv('train.csv').id[0] == 'train.csv'
 assert sorted(os.path.basename(path) for path in glob.glob('../dataset/*.csv'))[-2:] == ['test.csv', 'train.csv']
 """
 
@@ -221,12 +235,22 @@ frame.to_csv('../results/answer.csv', index=False)
 """
 
 
-def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+READ_PACKED = """
+import pandas as pd
+DATA = '../input/'
+for path in ('{}train.csv'.format(DATA), '%strain.csv.gz' % DATA, '../data/train.csv.zip', 'train.csv.gz'):
+    assert pd.read_csv(path).id[0] == 'train.csv', path
+for name in ('prices.csv', 'prices.csv.gz', 'prices.csv.zip', 'weather.csv', 'weather.csv.gz'):
+    assert pd.read_csv('{}{}'.format('../input/any-slug/', name)).id[0] == name.split('.')[0], name
+"""
+
+
+def run(code: str, folder: Path, files: tuple[str, ...] = KAGGLE_FILES) -> subprocess.CompletedProcess[str]:
     for name in KAGGLE_FILES:
         path = folder / "data" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"id,label\n{name},1\n")
-    (folder / "solution.py").write_text(with_head(code, "kernel/1", KAGGLE_FILES, "a-slug"))
+    (folder / "solution.py").write_text(with_head(code, "kernel/1", files, "a-slug"))
     return subprocess.run([sys.executable, "solution.py"], cwd=folder, capture_output=True, text=True)
 
 
@@ -239,6 +263,17 @@ def test_paths_lead_where_they_should(code: str, tmp_path: Path) -> None:
         assert (tmp_path / "data" / name).read_text() == f"id,label\n{name},1\n", "the data stay as they are"
     if code is WRITE_SAMPLE:
         assert (tmp_path / "submission.csv").read_text() == "id,label\nown,1\n"
+
+
+@pytest.mark.integration
+def test_packed_tables_are_read_under_every_name(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with gzip.open(tmp_path / "data" / "prices.csv.gz", "wt") as file:
+        file.write("id\nprices\n")
+    with zipfile.ZipFile(tmp_path / "data" / "weather.zip", "w") as archive:
+        archive.writestr("weather.csv", "id\nweather\n")
+    done = run(READ_PACKED, tmp_path, (*KAGGLE_FILES, "prices.csv.gz", "weather.zip"))
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.integration
