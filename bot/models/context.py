@@ -34,6 +34,7 @@ _ABOUT_LENGTH = re.compile(
 )
 """OpenAI, vLLM, SGLang, llama.cpp, LM Studio, Ollama, OpenRouter, Anthropic, Gemini, Mistral, TGI, xAI."""
 _ABOUT_RATES = re.compile(r"per (min|day|hour)|\b[TR]P[MD]\b|rate.?limit", re.IGNORECASE)
+_BEYOND_RATES = re.compile(r"request too large\b.*\blimit \d+, requested \d", re.IGNORECASE | re.DOTALL)
 _NEVER = frozenset({401, 402, 403, 404, 429})
 _NUMBER = r"(\d[\d,]*\d)"
 _LIMITS = tuple(
@@ -66,7 +67,7 @@ _PROMPTS = tuple(
         r"limit: N \+",
         r"first N tokens",
         r"contains (?:at least )?N(?!\d| characters)",
-        r"(?:given:|current length is) N",
+        r"(?:given:|current length is|requested:|received) N",
         r"length N is greater",
         r"\(N > \d+\)",
     )
@@ -88,7 +89,9 @@ class ContextRefusal:
         error = body.get("error", body) if isinstance(body, dict) else body
         fields: Mapping[str, Any] = error if isinstance(error, dict) else {}
         code = f"{fields.get('code')} {fields.get('type')}"
-        if status in _NEVER or _ABOUT_RATES.search(f"{words} {code}") or not _ABOUT_LENGTH.search(f"{words} {code}"):
+        # More than is allowed per minute never fits (OpenAI, Groq).
+        of_rates = status in _NEVER or _ABOUT_RATES.search(f"{words} {code}")
+        if (of_rates and not _BEYOND_RATES.search(words)) or not _ABOUT_LENGTH.search(f"{words} {code}"):
             return None
         limit, prompt = fields.get("n_ctx"), fields.get("n_prompt_tokens")  # llama.cpp's
         return cls(

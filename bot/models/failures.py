@@ -41,11 +41,12 @@ _REFUSING_WORDS = re.compile(
 )
 _SETTING_WORDS = re.compile(
     r"no models? loaded|\bmodel\b.*\b(not found|not exist|unknown|invalid|not supported|unavailable)"
-    r"|(invalid|unknown|no such) model|api[ _]key|unsupported parameter|unknown parameter|unrecognized",
+    r"|(invalid|unknown|no such) model|model names|decommissioned|no longer (supported|available)|api[ _]key|good standing"
+    r"|(country|location|region)\b.*\bnot supported|unsupported parameter|unknown parameter|unrecognized",
     re.IGNORECASE | re.DOTALL,
 )
 _WAIT = re.compile(
-    r"(?:try again|retry\w*|wait)\W{1,9}(?:in |after |for )?((?:\d+(?:\.\d+)?\s?(?:ms|[hms])[a-z]*\s?){1,3})",
+    r"(?:try again|retry\w*|wait|available)\W{1,9}(?:(?:in|after|for)\W{1,3})?((?:\d+(?:\.\d+)?\s?(?:ms|[hms])[a-z]*\s?){1,3})",
     re.IGNORECASE,
 )
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s?(ms|[hms])", re.IGNORECASE)
@@ -123,7 +124,7 @@ def requested_wait(headers: Mapping[str, str], body: object, now: datetime) -> f
         return float(milliseconds) / 1000
     if (seconds := retry_after(headers.get("retry-after"), now)) is not None:
         return seconds
-    wait_match = _WAIT.search(_words(body))
+    wait_match = _WAIT.search(str(_error(body))[:_MOST_READ])
     return (
         sum(float(n) * _SECONDS[unit.lower()] for n, unit in _DURATION.findall(wait_match[1])) if wait_match else None
     )

@@ -49,13 +49,18 @@ REFUSALS = [
     ("copilot", "prompt token count of 140000 exceeds the limit of 128000", 128000, 140000),
     ("exllama", "Context length 5000 is greater than max_seq_len 4096.", 4096, 5000),
     ("transformers", "sequence length is longer than the maximum sequence length for this model (5000 > 4096)", 4096, 5000),
+    ("openai-rates", "Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 40000. The input or output "
+     "tokens must be reduced", 30000, None),
+    ("kimi", "Your request exceeded model token limit: 131072 (requested: 140000)", 131072, 140000),
+    ("cohere", "too many tokens: the number of tokens in the prompt cannot exceed 128000 - received 140000.", 128000, 140000),
     ("xai", "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131072, 537812),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("words", "limit", "prompt"), [one[1:] for one in REFUSALS], ids=[one[0] for one in REFUSALS])
 def test_each_servers_refusal_is_read_with_its_tokens(words: str, limit: int | None, prompt: int | None) -> None:
-    assert ContextRefusal.read(400, {"error": {"message": words}}) == ContextRefusal(limit, prompt)
+    status = 429 if "TPM" in words else 400
+    assert ContextRefusal.read(status, {"error": {"message": words}}) == ContextRefusal(limit, prompt)
 
 
 def test_what_a_routers_provider_said_is_read() -> None:
@@ -78,7 +83,10 @@ def test_llama_cpps_fields_are_read() -> None:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (429, "Request too large for model: Limit 6000, Requested 9000 tokens per minute (TPM)"),
+        (
+            429,
+            "Rate limit reached on tokens per minute (TPM): Limit 6000, Used 5000, Requested 2000. Reduce the length",
+        ),
         (413, "Request too large for model on tokens per minute (TPM): Limit 6000"),
         (400, "max_tokens: 32000 > 9000, which is the maximum allowed number of output tokens for this model"),
         (400, "Unknown model gpt-x"),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.models.failures import endpoint_words, requested_wait
+from bot.models.failures import classify, endpoint_words, requested_wait
+from state.errors import ModelMisconfigured
 from tests.bot.models.parts import CUTOFF
 
 
@@ -28,11 +29,31 @@ def test_words_of_an_endpoint_are_one_bounded_line(body: object, words: str) -> 
         ("Please try again in 340ms.", 0.34),
         ("You exceeded your current quota. Please retry in 33.5s.", 33.5),
         ("Retry after 20 seconds.", 20),
+        ("Request was throttled. Expected available in 20.0 seconds.", 20),
+        ("retry after: 10 sec", 10),
         ("try again later; it was retried 3 times", None),
     ],
 )
 def test_the_wait_that_an_error_names_is_read(words: str, seconds: float | None) -> None:
     assert requested_wait({}, {"error": {"message": words}}, CUTOFF) == seconds
+
+
+def test_the_wait_that_gemini_names_beside_its_message_is_read() -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37s"}]
+    assert requested_wait({}, {"error": {"message": "quota", "details": details}}, CUTOFF) == 37
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The model `x` has been decommissioned and is no longer supported.",
+        "The supported API model names are x and y, but you passed z.",
+        "User location is not supported for the API use.",
+        "Access denied, please make sure your account is in good standing.",
+    ],
+)
+def test_an_error_about_the_account_or_the_models_name_is_no_refusal_of_a_prompt(words: str) -> None:
+    assert isinstance(classify(400, {"error": {"message": words}}, model="x"), ModelMisconfigured)
 
 
 @pytest.mark.parametrize(
