@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from bot.models.fences import FENCE, Block, fenced_blocks, lines_of
 
-_SHELLS = ("sh", "bash", "shell")
+_SHELLS = ("sh", "bash", "shell", "zsh")
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?P<quote>['\"]?)\\?(?P<word>\w+)(?P=quote)")
 _CARRIAGE = re.compile(r"\r+(?=\n|\Z)")
 _BACKTICKS = re.compile(r"`{3,}")
 
 
 def command_in(text: str) -> str | None:
-    """Return the command of a reply: its fenced `sh` (or `bash`, `shell`) blocks, joined in order by newlines.
+    """Return the command of a reply: its fenced `sh` (or `bash`, `shell`, `zsh`) blocks, joined in order by newlines.
 
     A block that is never closed is no command, as its end is missing. A fence inside a here-document closes nothing.
 

@@ -4,31 +4,40 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 Call = dict[str, Any]
 """A tool call as an endpoint's `tool_calls` has it; its arguments are an object, or the text that was to be one."""
 
-_REASONING = r"(?i:(?:\w{1,20}[:_])?(?:think|thinking|thoughts?|thought_process|reasoning|reflection))"
+_REASONING = (
+    r"(?i:(?:\w{1,20}[:_])?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|analysis|scratch_?pad|cot)(?:_\w{7})?)"
+)
 """In tags: DeepSeek, Qwen, GLM, Kimi, whose templates may open it in the prompt; EXAONE; with prefixes Seed-OSS, LongCat."""
 _OPENING = re.compile(
-    rf"<{_REASONING}>|\[THINK\]|<\|START_THINKING\|>|◁think▷|<\|channel>thought|<\|begin_of_thought\|>|<\|inner_prefix\|>"
+    rf"<(?!\|(?i:end))[|｜]?{_REASONING}(?:_start)?[|｜]?>|\[(?:THINK|REASONING)\]|◁think▷|<\|channel>thought|<\|inner_prefix\|>"
+    r"|<unused94>thought"
 )
-"""What opens reasoning: also Magistral, Command A, Kimi-VL, Gemma 4, Sky-T1, Apertus."""
+"""What opens reasoning: also Magistral, Command A, Kimi-VL, Gemma 4, MedGemma, Sky-T1, Apertus."""
 _CLOSING = re.compile(
-    rf"</{_REASONING}\s?>|\[/THINK\]|<\|END_THINKING\|>|◁/think▷|<channel\|>|<\|end_of_thought\|>|<\|inner_suffix\|>"
+    rf"<(?:[|｜]?[/\\] ?|\|(?i:end_(?:of_)?)){_REASONING}[|｜]?\s?>|<\|{_REASONING}_end\|>|\[/(?:THINK|REASONING)\]|◁/think▷"
+    r"|<channel\|>|<\|inner_suffix\|>|<unused95>"
 )
 _TAG = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}")
 _GRANITE = re.compile(r"\A\s*Here(?:'s| is) my thought process:.*?(?:Here(?:'s| is) my response:|\Z)", re.DOTALL)
 _BEFORE = re.compile(
-    r"\A\s*(?:<\|begin_of_(?:box|solution)\|>|<answer>|<response>|<\|START_RESPONSE\|>"
+    r"\A\s*(?:<\|begin_of_(?:box|solution)\|>|<(?:final|(?:final_)?answer|response)>|<\|START_RESPONSE\|>"
     r"|<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?)\s*"
 )
-_BEHIND = (
-    "<|end_of_box|>", "<|end_of_solution|>", "<|END_RESPONSE|>", "<|end_of_text|>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>",
-    "<|end|>", "<|return|>", "</answer>", "</response>", "</s>", "<turn|>", "<end_of_turn>", "<｜end▁of▁sentence｜>",
-)  # fmt: skip
+_BEHIND = re.compile(
+    r"(?:(?:<\|(?:end(?:_of_box|_of_solution|_of_text|oftext)?|END_RESPONSE|im_end|eot_id|return)\|>|<turn\|>|<end_of_turn>"
+    r"|</(?:final|(?:final_)?answer|response|s)>|<｜end▁of▁sentence｜>)\s*)+\Z"
+)
 """What stands before and behind an answer itself."""
+_NEXT_TURN = re.compile(
+    r"(?s)<\|(?:im_end|eot_id)\|>\s*<\|(?:im_start|start_header_id)\|>(?:user|system|tool|ipython).*"
+)
+"""What a model that does not stop writes for others."""
 _FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)$")
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """A message's fields beside its text: DeepSeek's, which most servers took over, and OpenRouter's, vLLM's and Ollama's."""
@@ -36,36 +45,27 @@ REASONING_PARTS = ("thinking", "reasoning", "reasoning_text")
 """Types of a text's parts: Mistral's, and others'."""
 _QUOTED_UP_TO, _QUOTED_FROM = re.compile(r"([\"'`}]|\\n)\Z"), re.compile(r"[\"'`\\]")
 _CHANNEL = re.compile(
-    r"(?:<\|start\|>assistant|<\|channel\|>)(?P<header>[^<]*(?:<\|(?:channel|constrain)\|>[^<]*){0,2})<\|message\|>"
-    r"(?P<body>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
-    re.DOTALL,
+    r"(?s)(?:<\|start\|>assistant|<\|channel\|>)(?P<header>[^<]*(?:<\|(?:channel|constrain)\|>[^<]*){0,2})<\|message\|>"
+    r"(?P<body>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)"
 )
 _WITHOUT_TOKENS = re.compile(
-    r"\A\s*(?:(?:assistant)?analysis(?:(?=[A-Z\"'`])|(?=.*assistant ?(?:final|commentary)))|commentary to=)", re.DOTALL
+    r"(?s)\A\s*(?:(?:assistant)?analysis(?:(?=[A-Z\"'`])|(?=.*assistant ?(?:final|commentary)))|commentary to=)"
 )
 """How an answer in channels begins where a server dropped their tokens."""
-_RECIPIENT = re.compile(r"\bto=(?:functions\.)?([\w.-]+)")
-_LAST_CHANNEL = re.compile(
-    r"(?:\A\s*|assistant ?)(?:final|commentary(?: to=(?:functions\.)?(?P<name>[\w.-]+) ?(?:json|code)?))"
-)
+_RECIPIENT = r"to=(?:functions\.)?(?P<name>[\w.-]+)"
+_LAST_CHANNEL = re.compile(rf"(?:\A\s*|assistant ?)(?:final|commentary(?: {_RECIPIENT} ?(?:json|code)?))")
 
 
 def answer_of(text: str) -> str:
-    """Return a model's text without reasoning and what else stands around its answer; empty if all was reasoning.
-
-    Calls in channels come back in the form of `<tool_call>`.
-    """
-    text = _GRANITE.sub("", text.replace("\r\n", "\n"))
+    """Return a model's text without reasoning and other marks, empty if all was reasoning; calls in channels as `<tool_call>`."""
+    text = _GRANITE.sub("", _NEXT_TURN.sub("", text.replace("\r\n", "\n")))
     if _TAG.search(text):
         text = _without_tagged(text)
     if _CHANNEL.search(text):
         return "\n\n".join(filter(None, map(_said_in_channel, _CHANNEL.finditer(text))))
     if _WITHOUT_TOKENS.match(text):
         return _without_channel_names(text)
-    text = _BEFORE.sub("", text)
-    while token := next(filter(text.rstrip().endswith, _BEHIND), None):
-        text = text.rstrip().removesuffix(token)
-    return text
+    return _BEHIND.sub("", _BEFORE.sub("", text))
 
 
 def calls_in(text: str) -> tuple[str, list[Call]]:
@@ -74,19 +74,18 @@ def calls_in(text: str) -> tuple[str, list[Call]]:
     pieces = sorted(((match.span(), list(read(match))) for match, read in matches), key=lambda piece: piece[0])
     prose, calls, position = list[str](), list[Call](), 0
     for (start, end), called in pieces:
-        if start < position or not called:
-            continue  # a part of the call before it, or none
-        prose.append(text[position:start])
-        calls += called
-        position = end
+        if start >= position and called:  # no part of the call before it
+            prose.append(text[position:start])
+            calls += called
+            position = end
     prose.append(text[position:])
     return (_AROUND_CALLS.sub("", "".join(prose)).strip(), calls) if calls else (text, [])
 
 
 def _said_in_channel(message: re.Match[str]) -> str:
     """Return what a message says to whoever asked: nothing in the channel `analysis`, a call where it has a recipient."""
-    if recipient := _RECIPIENT.search(message["header"]):
-        return _written_call(recipient[1], message["body"])
+    if recipient := re.search(rf"\b{_RECIPIENT}", message["header"]):
+        return _written_call(recipient["name"], message["body"])
     return "" if re.search(r"\banalysis\b", message["header"]) else message["body"].strip()
 
 
@@ -118,10 +117,8 @@ def _without_tagged(text: str) -> str:
 
 
 def _tags(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield start and end of each tag that is no part of code or a quotation, and whether it starts a line.
-
-    Reasoning may leave a code block open, so a closing tag counts in one, too, unless the block itself holds the opening one.
-    """
+    """Yield start and end of each tag that is no part of code or a quotation, and whether it starts a line."""
+    # Reasoning may leave a code block open, so a closing tag counts in one, too, unless the block itself holds the opening one.
     fence, position, reasoning, opened_in_block = "", 0, False, False
     for line in text.splitlines(keepends=True):
         for tag in _TAG.finditer(line):
@@ -154,11 +151,9 @@ def _values(text: str) -> Iterator[Any]:
     decoder, text = json.JSONDecoder(strict=False), text.strip()
     while text:
         for end in ("", "}", "}}"):
-            try:
+            with suppress(ValueError, RecursionError):
                 value, length = decoder.raw_decode(text + end)
                 break
-            except (ValueError, RecursionError):
-                continue
         else:
             value, length = ast.literal_eval(text), len(text)
         yield value
@@ -178,11 +173,13 @@ def _plain_json(match: re.Match[str]) -> Iterator[Call]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for value in values:
-        items = value.get("tool_calls", value) if isinstance(value, dict) else value
+        items = value.get("tool_calls", value.get("tool_uses", value)) if isinstance(value, dict) else value
         for item in items if isinstance(items, list) else [items]:
-            called = item.get("function", item) if isinstance(item, dict) else None
-            name = called.get("name", called.get("tool_name")) if isinstance(called, dict) else None
-            arguments = called.get("arguments", called.get("parameters")) if isinstance(called, dict) else None
+            fields = item if isinstance(item, dict) else {}
+            called = fields["function"] if isinstance(fields.get("function"), dict) else fields
+            name, arguments = (
+                next((called[key] for key in keys if key in called), None) for keys in (_NAMES, _ARGUMENTS)
+            )
             if isinstance(name, str) and arguments is not None:
                 yield _call(name, arguments)
 
@@ -212,14 +209,16 @@ def _python(match: re.Match[str]) -> Iterator[Call]:
             yield _call(name, constants or match["arguments"])
 
 
+_NAMES = ("name", "tool_name", "tool", "action", "recipient_name", "function")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
 _PREFIX = r"(?:[｜|]{1,2}DSML[｜|]{1,2} ?|\w{1,20}[:_])?"
-_TOOL = rf"{_PREFIX}(?i:tool_?calls?|function_?calls?|tools|tool_code)"
-_CALLED, _PARAMETER, _ARG = rf"{_PREFIX}(?:function|invoke)", rf"{_PREFIX}parameter", r"(?:\w{1,20}_)?arg_"
+_TOOL = rf"{_PREFIX}(?i:tool_?calls?|function_?calls?|tools?|tool_uses?|tool_code)"
+_CALLED, _PARAMETER, _ARG = rf"{_PREFIX}(?:function|invoke)", rf"{_PREFIX}param(?:eter)?", r"(?:\w{1,20}_)?arg_"
 CALLS = tuple((family, re.compile(form, re.DOTALL), read) for family, read, form in (
     ("Qwen, Hermes; Mistral, Llama; Phi, Granite; Nemotron; Command A; InternLM; Jamba", _json,
-     rf"(?:<{_TOOL}>|\[TOOL_CALLS\]|<\|python_tag\|>|<\|tool_call\|>|functools(?=\[)|<\|START_ACTION\|>"
-     r"|<\|action_start\|>\s*<\|plugin\|>)\s*(?:```(?:json)?\s*)?(?P<arguments>[\[{].*?)(?:```\s*)?"
-     rf"(?:</{_TOOL}>|<\|/tool_call\|>|<\|END_ACTION\|>|<\|action_end\|>|<\|eom_id\|>|</s>|\Z)"),
+     rf"(?:<{_TOOL}>|\[TOOL_CALLS\]|\[TOOL_REQUEST\]|<\|python_tag\|>|<\|(?:tool|function)_call\|>|functools(?=\[)"
+     r"|<\|START_ACTION\|>|<\|tool_call_start\|>(?=\s*\[?\s*\{)|<\|action_start\|>\s*<\|plugin\|>)\s*(?:```(?:json)?\s*)?(?P<arguments>[\[{].*?)(?:```\s*)?"
+     rf"(?:</{_TOOL}>|<\|/tool_call\|>|<\|tool_call_end\|>|\[END_TOOL_REQUEST\]|<\|END_ACTION\|>|<\|action_end\|>|<\|eom_id\|>|</s>|\Z)"),
     ("Qwen3-Coder, Seed-OSS, Llama; MiniMax, Anthropic, DeepSeek's newer",
      _marked(rf"<{_PARAMETER}(?: name)?= *\"?([\w.-]+)\"?[^<>]*>\n?(.*?)\n?(?:</{_PARAMETER}>|\Z)"),
      rf"<{_CALLED}(?: name)?= *\"?(?P<name>[\w.-]+)\"? *>(?P<arguments>[^<]*+(?:<(?!/?{_CALLED}|/{_TOOL}|\|eom_id)[^<]*+)*+)"
@@ -235,6 +234,9 @@ CALLS = tuple((family, re.compile(form, re.DOTALL), read) for family, read, form
      r"(?:<[|｜]tool[▁_]call[▁_]end[|｜]>|</tool_call>)"),
     ("Mistral's newer", _named,
      r"\[TOOL_CALLS\](?P<name>[\w.-]+)(?:\[CALL_ID\]\w+)?(?:\[ARGS\])?(?P<arguments>\{.*?)(?=\[TOOL_|</s>|\Z)"),
+    ("Qwen's older; ReAct", _named,
+     r"(?:✿FUNCTION✿|(?:\A|(?<=\n))Action): *(?P<name>[\w.-]+)\s*\n(?:✿ARGS✿|Action Input): *(?P<arguments>\{.*?\})"
+     r"\s*(?:\Z|(?=\n(?:✿|Observation)))"),
     ("Gemma, LFM; Llama; OLMo", _python,
      rf"(?:```tool_code\n|<\|tool_call_start\|>|<\|python_(?:tag|start)\|>|<{_TOOL}>\s*)(?P<arguments>\[?[\w.]+\(.*?)"
      rf"(?:\n```|<\|(?:tool_call_end|python_end|eom_id)\|>|</{_TOOL}>|\Z)"),
@@ -246,4 +248,3 @@ CALLS = tuple((family, re.compile(form, re.DOTALL), read) for family, read, form
 ))  # fmt: skip
 """Tool calls in text: families of models, the form in which they write one, and its reader."""
 _AROUND_CALLS = re.compile(rf"</?{_TOOL}>|<[|｜]tool[▁_]calls?[▁_](?:section[▁_])?(?:begin|end)[|｜]>|<\|eom_id\|>")
-"""What stands around calls."""

@@ -18,23 +18,23 @@ _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
 # Tokens and tags by which servers part messages, reasoning and tool calls, of the families of models that are common.
 _SPECIAL_TOKEN = re.compile(
     r"<[|｜]([^|｜<>\[\]\n]{1,40})[|｜]>|<(/?s|(?:start|end)_of_turn)>|<<\s*(/?SYS)\s*>>"
-    r"|\[((?-i:/?(?:INST|AVAILABLE_TOOLS|TOOL_(?:CALLS?|RESULTS|CONTENT)|CALL_ID|SYSTEM_PROMPT|MODEL_SETTINGS|THINK|[gs]MASK"
-    r"|[BE]OS|UNUSED_TOKEN_\d+)))\]"
+    r"|\[((?-i:/?(?:INST|AVAILABLE_TOOLS|(?:END_)?TOOL_(?:CALLS?|RE(?:SULTS|QUEST)|CONTENT)|CALL_ID|SYSTEM_PROMPT|MODEL_SETTINGS"
+    r"|THINK|REASONING|[gs]MASK|[BE]OS|UNUSED_TOKEN_\d+)))\]"
     r"|\[[|｜](\w{1,40})[|｜]\]",
     re.IGNORECASE,
 )
 _SPECIAL_OPENING = re.compile(
     # Half a token, such as `<|turn>`, `<turn|>` and `<｜DSML｜invoke name=...>`; then `]~b]` and `[e~[`.
-    r"<(?=/?[|｜]{1,2}[\w\"']|/?\w{1,40}[|｜]>)|[\[\]](?=~!?b[\[\]])|\[(?=e~\[)|\](?=<\])|◁(?=/?think▷)"
-    r"|<(?=/?(?:\w{1,20}:)?(?:(?:"
-    r"(?:\w{1,20}_|ant|no)?think(?:ing)?(?:_\w{1,20})?|(?:begin_of_|end_of_|begin_|end_)?thoughts?(?:_process)?|reasoning"
-    r"|reflection|scratch_?pad|tools?|functions|用户|ai|_(?:user|bot|start|end|system|observation)|ipython|image_soft_token"
+    r"<(?=/?[|｜]{1,2}[\w\"']|/?\w{1,40}[|｜]>)|[\[\]](?=~!?b[\[\]])|\[(?=e~\[)|\](?=<\])|◁(?=/?think▷)|✿(?=\w+✿)"
+    r"|<(?=(?:[/\\] ?)?(?:\w{1,20}:)?(?:(?:"
+    r"(?:\w{1,20}_|ant|no)?think(?:ing)?(?:_\w{1,20})?|(?:begin_of_|end_of_|begin_|end_)?thoughts?(?:_process)?|(?:final_)?answer"
+    r"|(?:\w{1,20}_)?(?:reason(?:ing)?|reflection|analysis|scratch_?pad|cot)(?:_\w{7})?|final|tools?|functions|用户|ai|_(?:user|bot|start|end|system|observation)|ipython|image_soft_token"
     r"|(?:\w{1,20}_)?(?:tool|function)[_▁-]?(?:calls?|responses?|results?|outputs?|use|code|declare)(?:_begin|_end)?"
-    r"|invoke|answer|response|escape|arg_(?:key|value)|role|observation|hy_[\w▁]{1,30}|longcat_s|cot_budget_reflect"
+    r"|invoke|response|escape|arg_(?:key|value)|role|observation|hy_[\w▁]{1,30}|longcat_s|cot_budget_reflect"
     r"|tool_(?:sep|list)|available_tools|tokens_unused_\d{1,4}|system(?:[_-](?:prompt|reminder|instructions?|message))?|user|assistant"
     r"|human|developer|im_(?:start|end|sep)|(?:start|end)_of_\w{1,20}|begin_of_text|endoftext|eot(?:_id)?|eo[hmpsd]|[bs]o[hsp]"
     r"|[be]os_token|fim_\w{1,20}|file_sep|reponame|(?:unused|reserved|special|ctrl|extra(?:_id)?)_?\d{1,4})(?=[\s/>]|\Z)"
-    r"|(?:function|parameter)(?:=|\sname=|(?<=/function)>|(?<=/parameter)>)))",
+    r"|(?:function|param(?:eter)?)(?:=|\sname=|(?<=/function)>|(?<=/parameter)>)))",
     re.IGNORECASE,
 )
 # Joiners, selectors and fillers: emoji and scripts need one or two in a row; more can spell out a text that nobody sees.

@@ -47,6 +47,14 @@ REASONED = (
     f"<thought_process>{REJECTED}</thought_process>{ANSWER}<|endoftext|>",
     f"<|begin_of_thought|>{REJECTED}<|end_of_thought|><|begin_of_solution|>{ANSWER}<|end_of_solution|></s>",
     f"<|inner_prefix|>{REJECTED}<|inner_suffix|>{ANSWER}<|end|>",
+    f"<analysis>{REJECTED}</analysis><final>{ANSWER}\n</final>",
+    f"<scratchpad>{REJECTED}</scratchpad>{ANSWER}",
+    f"[REASONING]{REJECTED}[/REASONING]{ANSWER}",
+    f"<|thinking|>{REJECTED}<|/thinking|>{ANSWER}",
+    f"<unused94>thought\n{REJECTED}<unused95>{ANSWER}",
+    f"<think>{REJECTED}<\\think>{ANSWER}",
+    f"<think>{REJECTED}</ think>{ANSWER}",
+    f"<think>{REJECTED}</think>{ANSWER}<|im_end|>\n<|im_start|>user\n{REJECTED}",
     f"Here is my thought process:\n{REJECTED}\nHere is my response:\n{ANSWER}",
 )
 
@@ -128,6 +136,14 @@ CALLS = {
     "olmo": '<function_calls>\nbash(command="ls")\n</function_calls>',
     "llama-python-code": '<|python_tag|>bash.call(command="ls")',
     "gpt-oss-words": '<|channel|>commentary to=container.exec<|message|>{"cmd": ["ls"]}<|call|>',
+    "lm-studio": '[TOOL_REQUEST]{"name": "bash", "arguments": {"command": "ls"}}[END_TOOL_REQUEST]',
+    "lfm-as-json": '<|tool_call_start|>[{"name": "bash", "arguments": {"command": "ls"}}]<|tool_call_end|>',
+    "anthropic-input": '<tool_use>{"name": "bash", "input": {"command": "ls"}}</tool_use>',
+    "smolagents": '<tool_call>{"tool": "bash", "args": {"command": "ls"}}</tool_call>',
+    "name-as-function": '<tool_call>{"function": "bash", "parameters": {"command": "ls"}}</tool_call>',
+    "param": '<function name="bash"><param name="command">ls</param></function>',
+    "qwen-2": '✿FUNCTION✿: bash\n✿ARGS✿: {"command": "ls"}',
+    "react": 'Thought: I look.\nAction: bash\nAction Input: {"command": "ls"}\nObservation: a.txt',
     "gpt-oss-without-tokens": 'analysisI look.assistantcommentary to=functions.bash json{"command": "ls"}',
 }
 
@@ -162,6 +178,7 @@ def test_calls_keep_their_order_and_the_prose_before_them() -> None:
         '{"name": "bash", "parameters": {"command": "ls"}}',
         'I look.\n\n{"type": "function", "function": {"name": "bash", "arguments": "{\\"command\\": \\"ls\\"}"}}',
         '```json\n[{"name": "bash", "arguments": {"command": "ls"}}]\n```\nThat shows the files.',
+        '{"tool_uses": [{"recipient_name": "functions.bash", "parameters": {"command": "ls"}}]}',
         'functools[{"name": "bash", "arguments": {"command": "ls"}}]',
     ],
 )
