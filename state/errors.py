@@ -136,6 +136,9 @@ class TruncatedAnswer(Unparsable):
 class ModelError(BotError):
     """A model call failed; the subclass decides what may be done about it."""
 
+    reply: object | None = None
+    """As in Unparsable: what came, if it is to be charged."""
+
 
 class ModelUnavailable(ModelError):
     """Rate limit, time-out, server error or lost connection: the same call may succeed later."""
@@ -150,17 +153,11 @@ class EndpointSilent(ModelUnavailable):
 
 
 class BrokenOff(ModelUnavailable):
-    """A streamed answer broke off midway; what came was probably charged."""
-
-    reply: object | None = None
-    """As in Unparsable: what came, with its tokens, which are estimated."""
+    """A streamed answer broke off midway; what came was probably charged, and its tokens are estimated."""
 
 
 class ModelRefused(ModelError):
     """The model or endpoint will not answer this prompt (content filter, too long, empty): give this call up."""
-
-    reply: object | None = None
-    """As in Unparsable: the reply, if it is to be charged."""
 
 
 class EmptyAnswer(ModelRefused):

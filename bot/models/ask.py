@@ -39,10 +39,10 @@ def without_secrets(prompt: PromptT, redactor: Redactor) -> PromptT:
     # Only messages raise the warning: the prompt's values may hold what no message shows.
     for message in prompt.messages():
         redactor.own(message.content, f"the prompt {prompt.name}")
-    found: PromptT = _redacted(prompt, redactor)
-    if _holds_any(found, redactor):
+    redacted: PromptT = _redacted(prompt, redactor)
+    if _holds_any(redacted, redactor):
         raise BotError(f"the prompt {prompt.name} contains one of the bot's secrets and was not sent")
-    return found
+    return redacted
 
 
 def _holds_any(prompt: Prompt[Any], redactor: Redactor) -> bool:
@@ -52,8 +52,7 @@ def _holds_any(prompt: Prompt[Any], redactor: Redactor) -> bool:
 def _redacted(value: Any, redactor: Redactor) -> Any:
     """Return a value with all texts in it redacted; its type stays, as the built-in model depends on it."""
     if isinstance(value, str):
-        found = redactor.own(value)
-        return value if found == value else found
+        return redactor.own(value)
     if is_dataclass(value) and not isinstance(value, type):
         given = [field.name for field in fields(value) if field.init]
         return replace(value, **{name: _redacted(getattr(value, name), redactor) for name in given})

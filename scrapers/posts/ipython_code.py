@@ -24,12 +24,9 @@ _MAGIC_VALUE, _SHELL_VALUE = re.compile(r"[ \t]*(?=%[ \t]*\w)"), re.compile(r"[ 
 _CLASSIC_PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)[ \t]?", re.MULTILINE)
 _IPYTHON_PROMPT = re.compile(r"^(?:(?:(?:\[(?:nav|ins)\])? )?In \[\d+\]: |\s*\.{3,}: ?)", re.MULTILINE)
 _OPERATOR = re.compile(r"//|[!%/]=")
-"""What Python reads as one sign."""
 _TIMERS = ("time", "timeit", "prun", "memit", "lprun", "mprun")
 """Magics whose argument, or cell, is Python all the same."""
-_RUNNERS = (
-    "time", "prun", "debug", "cache", "notify", "heat", "snakeviz", "pyinstrument", "scalene", "wandb", "cudf.pandas.profile",
-)  # fmt: skip
+_RUNNERS = ("time", "prun", "debug", "cache", "notify", "heat", "snakeviz", "pyinstrument", "scalene", "wandb")
 """Magics that run their cell as it is, those of packages too."""
 _OPTIONS = re.compile(r"(?:(?:-[nrpslTDfm]\s*\S+|--?[a-zA-Z][\w-]*)\s+)*")
 _AUTOMAGIC = re.compile(r"\s*((?:pip|conda|ls|cd|pwd|cat|mkdir|cp|mv|rm|who|whos|matplotlib|env)\b[^\n]*)\s*")
@@ -175,15 +172,10 @@ def _shell_call(node: ast.expr) -> tuple[str, tuple[str, ...]] | None:
     shell = node.func.value
     if not (isinstance(shell, ast.Call) and isinstance(shell.func, ast.Name) and shell.func.id == "get_ipython"):
         return None
-    texts = tuple(
-        argument.value
-        for argument in node.args
-        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
-    )
-    method, argument_counts = (
-        node.func.attr,
-        {"run_cell_magic": 3, "run_line_magic": 2, "magic": 1, "system": 1, "getoutput": 1},
-    )
+    constants = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+    texts = tuple(value for value in constants if isinstance(value, str))
+    argument_counts = {"run_cell_magic": 3, "run_line_magic": 2, "magic": 1, "system": 1, "getoutput": 1}
+    method = node.func.attr
     if len(texts) != len(node.args) or argument_counts.get(method) != len(texts):
         return None
     if method == "magic":

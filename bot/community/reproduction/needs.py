@@ -114,7 +114,7 @@ def writes_predictions(tree: ast.AST, code: str) -> bool:
     """Return whether a kernel writes a file that may be a submission, by its name if it has one."""
     if not _WRITES.search(code):
         return False
-    names = [text for call in _calls(tree) if _stores(call) for text in _texts(call) if TABLE.search(text)]
+    names = [text for text in _stored_texts(tree) if TABLE.search(text)]
     return not names or bool(_TRAINS.search(code)) or any(_ANSWERS.search(name) for name in names)
 
 
@@ -162,6 +162,10 @@ def _stores(call: ast.Call) -> bool:
     return is_open or bool(_STORES.fullmatch(name))
 
 
+def _stored_texts(tree: ast.AST) -> Iterator[str]:
+    return (text for call in _calls(tree) if _stores(call) for text in _texts(call))
+
+
 def match_file(path: str, files: Collection[str]) -> bool:
     """Return whether a path ends in a competition's file or folder, or its name is that of just one file."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
@@ -201,7 +205,7 @@ def _missing(tree: ast.Module, files: Collection[str], competition: str) -> Iter
 
     A folder alone is the competition's, whatever its name, unless the kernel names tables that are not here.
     """
-    written_names = {PurePosixPath(text).name for call in _calls(tree) if _stores(call) for text in _texts(call)}
+    written_names = {PurePosixPath(text).name for text in _stored_texts(tree)}
     tables = [text for text in _texts(tree) if TABLE.search(text) and PurePosixPath(text).name not in written_names]
     strange = any(not match_file(table, files) and _PLAIN_PATH.fullmatch(table) for table in tables)
     known_stems = {part for path in files for part in stems(path)}
@@ -271,8 +275,7 @@ def stems(path: str) -> Iterator[str]:
 def _missing_packages(tree: ast.Module, packages: Collection[str]) -> Iterator[str]:
     """Yield the missing packages that a kernel imports without an alternative, its author's modules too."""
     plain = {_plain(package) for package in packages}
-    written_texts = (text for call in _calls(tree) if _stores(call) for text in _texts(call))
-    own_modules = {PurePosixPath(text).stem for text in written_texts if text.endswith(".py")}
+    own_modules = {PurePosixPath(text).stem for text in _stored_texts(tree) if text.endswith(".py")}
     present = (*sys.stdlib_module_names, *DRAWING, *REMOVED_MODULES, *own_modules)
     for node in tree.body:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
