@@ -14,13 +14,7 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 def completed(
-    prompt: Prompt[AnswerT],
-    text: str,
-    *,
-    usage: Usage,
-    model: str,
-    cost_usd: float | None = None,
-    cut: bool = False,
+    prompt: Prompt[AnswerT], text: str, *, usage: Usage, model: str, cost_usd: float | None = None, cut: bool = False
 ) -> Completion[AnswerT]:
     """Return the completion of a reply; `cut`: it reached the token limit.
 

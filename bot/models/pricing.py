@@ -17,10 +17,7 @@ class Price(ClosedModel):
     input: float = Field(ge=0, allow_inf_nan=False, description="of input")
     output: float = Field(ge=0, allow_inf_nan=False, description="of output")
     cached: float | None = Field(
-        default=None,
-        ge=0,
-        allow_inf_nan=False,
-        description="price of cached input (default: the price of input)",
+        default=None, ge=0, allow_inf_nan=False, description="price of cached input (default: the price of input)"
     )
 
     def cost(self, usage: Usage) -> float:

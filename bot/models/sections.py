@@ -74,16 +74,13 @@ class FallbackSection(ClosedModel):
     """One table `[[models.fallback]]` of bot.toml: an endpoint that is asked when those before it do not answer."""
 
     base_url: Address | None = Field(
-        default=None,
-        description="endpoint address (default: the first endpoint's, with its key unless `key` is set)",
+        default=None, description="endpoint address (default: the first endpoint's, with its key unless `key` is set)"
     )
     key: Annotated[str, AfterValidator(_variable)] | None = Field(
-        default=None,
-        description="environment variable or systemd credential with its key (default: send no key)",
+        default=None, description="environment variable or systemd credential with its key (default: send no key)"
     )
     model: str | None = Field(
-        default=None,
-        description="model of all roles not named in `roles` (default: as at the first endpoint)",
+        default=None, description="model of all roles not named in `roles` (default: as at the first endpoint)"
     )
     roles: Roles = Field(default={}, description="model by role")
     prices: Prices = Field(
@@ -96,10 +93,7 @@ class FallbackSection(ClosedModel):
         description="maximum seconds of silence within an answer (default: as under [models])",
     )
     retries: int | None = Field(
-        default=None,
-        ge=0,
-        le=20,
-        description="number of retries of a failed request (default: as under [models])",
+        default=None, ge=0, le=20, description="number of retries of a failed request (default: as under [models])"
     )
 
     @model_validator(mode="after")
@@ -122,20 +116,11 @@ class ModelsSection(ClosedModel):
         description="model of all roles not named in `roles`; the variable OPENAI_MODEL takes precedence",
         examples=["large"],
     )
-    roles: Roles = Field(
-        default={},
-        description=f"model by role: {', '.join(ROLES)}",
-        examples=[{"analyst": "small"}],
-    )
+    roles: Roles = Field(default={}, description=f"model by role: {', '.join(ROLES)}", examples=[{"analyst": "small"}])
     prices: Prices = Field(
         default={},
         description="USD per million tokens by model; these take precedence over the list prices",
-        examples=[
-            {
-                "large": {"input": 2.0, "output": 8.0, "cached": 0.5},
-                "small": {"input": 0.2, "output": 0.8},
-            }
-        ],
+        examples=[{"large": {"input": 2.0, "output": 8.0, "cached": 0.5}, "small": {"input": 0.2, "output": 0.8}}],
     )
     timeout: float = Field(
         default=300.0,

@@ -96,11 +96,7 @@ class Gateway:
         address = f"http://127.0.0.1:{PORT}"
         if self._dialect is DIALECTS["messages"]:
             return {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": _NO_KEY}
-        return {
-            "OPENAI_BASE_URL": f"{address}/v1",
-            "OPENAI_API_BASE": f"{address}/v1",
-            "OPENAI_API_KEY": _NO_KEY,
-        }
+        return {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_BASE": f"{address}/v1", "OPENAI_API_KEY": _NO_KEY}
 
     async def __aenter__(self) -> Self:
         """Settle what a killed engine had under way, and open the socket. Raises OSError: the socket cannot be opened."""

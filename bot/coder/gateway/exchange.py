@@ -44,12 +44,7 @@ class Exchange:
     name = NAME
 
     def __init__(
-        self,
-        dialect: Dialect,
-        request: Json,
-        headers: Mapping[str, str],
-        items: Sequence[Item],
-        connection: Client,
+        self, dialect: Dialect, request: Json, headers: Mapping[str, str], items: Sequence[Item], connection: Client
     ) -> None:
         """Take a checked request, its headers that may go on, what the agent may have read, and where the answer goes."""
         self.path = dialect.path
