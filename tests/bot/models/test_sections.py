@@ -11,7 +11,7 @@ from tests.source_tree import ROOT, sources
 
 def test_roles_are_those_that_something_is_asked_in() -> None:
     texts = (path.read_text(encoding="utf-8") for path in sources(ROOT) if path.is_relative_to(ROOT / "bot"))
-    asked = {role for text in texts for role in re.findall(r'\brole="([a-z]+)"', text)}
+    asked = {role for text in texts for role in re.findall(r'\brole ?= ?"([a-z]+)"', text)}
     assert asked - {"img"} == set(ROLES)  # an image's role is HTML's
 
 

@@ -94,7 +94,7 @@ def test_a_prompt_that_an_endpoint_fails_at_ends_its_node_alone(bot, tiny, monke
         others.append(request)
         return failure(status, "internal error") if len(others) < 3 else answers(request)
 
-    monkeypatch.setattr("bot.engine.search.PATIENCE_SHARE", 0.0)
+    monkeypatch.setattr("bot.engine.search.RETRY_SHARE", 0.0)
     Path("bot.toml").write_text("[models]\nretries = 0\n")
     with ScriptedEndpoint(script) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
