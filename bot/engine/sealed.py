@@ -81,7 +81,7 @@ class Retrained:
 
 
 _OVERTAKES = 2.0
-"""Times its weight with which an experiment ends another one's run, once labs have ended."""
+"""Times its weight with which an experiment ends another one's run."""
 
 SEALED_RUN = StepKind("sealed", Retrained)
 
@@ -134,10 +134,12 @@ class SealedRuns:
                     self._postponed.add(due.node)
 
     def _is_overtaken(self, running: Experiment) -> bool:
-        """Return whether, once labs have ended, something with twice the weight in the ensemble waits for this run's end."""
-        weights = {} if self.context.blend is None else self.context.blend.weights
+        """Return whether a run has become idle: it was withdrawn, or something with twice its weight in the ensemble waits."""
+        context, weights = self.context, {} if self.context.blend is None else self.context.blend.weights
         try:
-            due = self._due() if self.labs_ended else None
+            if context.experiments is not None and running.node in context.experiments.withdrawn():
+                return True
+            due = self._due()
         except BotError:  # a database that is unavailable for a moment ends no run
             return False
         if due is None or due.node == running.node:

@@ -187,9 +187,11 @@ async def test_what_is_due_when_labs_have_ended_is_waited_for_while_there_is_tim
     assert seen == left
 
 
-@pytest.mark.parametrize(("weight", "ended", "order"), [(0.7, True, [3, 2]), (0.5, True, [2, 3]), (0.7, False, [2])])
-async def test_a_run_for_little_makes_way_for_one_that_counts_twice_as_much_once_labs_have_ended(
-    weight: float, ended: bool, order: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("weight", "withdrawn", "order"), [(0.7, False, [3, 2]), (0.5, False, [2, 3]), (0.5, True, [3, 2])]
+)
+async def test_a_run_makes_way_for_one_that_counts_twice_as_much_and_ends_when_it_is_withdrawn(
+    weight: float, withdrawn: bool, order: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run for a member of weight .3 had the last 200 s of a run on real data, and one of .73 none."""
     monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.01)
@@ -198,7 +200,11 @@ async def test_a_run_for_little_makes_way_for_one_that_counts_twice_as_much_once
         with store.write() as tx:
             create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=None)
         weights = {2: 0.3, 3: weight}
-        context: Any = SimpleNamespace(steps=Steps(store, RUN), blend=SimpleNamespace(weights=weights))
+        gone = set[int]()
+        experiments = SimpleNamespace(withdrawn=lambda: gone)
+        context: Any = SimpleNamespace(
+            steps=Steps(store, RUN), blend=SimpleNamespace(weights=weights), experiments=experiments
+        )
         runs = SealedRuns(context)
         waiting = [experiment(2)]
         monkeypatch.setattr(SealedRuns, "_due", lambda self: next((e for e in waiting if e.node not in finished), None))
@@ -213,13 +219,12 @@ async def test_a_run_for_little_makes_way_for_one_that_counts_twice_as_much_once
         running = asyncio.create_task(runs.keep_running())
         await asyncio.sleep(0.05)
         waiting.insert(0, experiment(3))
-        runs.labs_ended = ended
+        gone.update([2] if withdrawn else [])
         await asyncio.sleep(0.1)
+        gone.clear()
         if order[0] == 2:
             assert not finished, "it goes on"
             may_end.set()
-            if not ended:
-                waiting.pop(0)
         async with asyncio.timeout(10):
             while finished != order:
                 await asyncio.sleep(0.01)
@@ -238,7 +243,7 @@ async def test_a_run_that_needs_the_memory_of_labs_waits_for_their_end(
         context: Any = SimpleNamespace(
             steps=Steps(store, RUN),
             blend=None,
-            experiments=SimpleNamespace(all=lambda: known, ranking=lambda: known, card=CARD),
+            experiments=SimpleNamespace(all=lambda: known, ranking=lambda: known, card=CARD, withdrawn=set),
             budget=SimpleNamespace(elapsed=SimpleNamespace(wall=lambda: 60.0), seconds=100.0),
         )
         runs = SealedRuns(context)

@@ -35,7 +35,7 @@ def key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 
 def probed(site: Served, *options: str) -> tuple[int, str]:
-    pace = "[kaggle.pace]\nper_minute = 1e6\napart = 0.0\n"
+    pace = "[kaggle.pace]\nper_minute = 1e6\nmin_interval = 0.0\n"
     Path("bot.toml").write_text(f'[kaggle]\nurl = "{site.client.url}/v1"\n{pace}')
     result = CliRunner().invoke(app, ["probe", *options])
     failed = isinstance(result.exception, BotError)
