@@ -26,7 +26,7 @@ LIMITS = {
     # Ensembles and final selections follow withdrawals.
     # The report's diagnostics: error by group, calibration, residuals, feature importances.
     # Own data: footers, repeated headers, dates in either order, copies of the target, samples of large tables.
-    "lines of bot": 64_495,
+    "lines of bot": 64_502,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
     # Comparisons that a plan names, by the agents' own work, with the competitions that a difference needs.
     "lines of bot/research": 8_740,

@@ -38,6 +38,9 @@ _BEST = 3
 """The best single experiments that are run beside the ensemble's members."""
 _LONGER, _MIN_SECONDS, _SHARE = 10.0, 300.0, 0.3
 """Processor seconds in multiples of the experiment's own, their least (seconds), and the most, as a share of the run."""
+_BESIDE_LABS = 90.0, 0.03
+"""Processor seconds, and their share of the run, that a command has beside labs; a longer one waits for their end, lest
+short ones wait for it."""
 _MEMORY = 0.25
 """Share of a script's memory for a sealed run beside labs; one that needs more waits for their end."""
 _MEMORY_ERROR = re.compile(r"MemoryError|Unable to allocate|[Cc]annot allocate memory|bad_alloc|(out of|for|of) memory")
@@ -63,11 +66,12 @@ os.execvp("bash", ["bash", "-c", sys.argv[1]])
 class _CommandEnd(NamedTuple):
     reason: str | None
     """Why its output does not count; None: it may."""
-    out_of_memory: bool = False
+    over_limit: bool = False
+    """Whether it needed more memory or time than it had."""
 
 
 class _Postponed(Exception):
-    """A sealed run needs more memory than it may have beside labs."""
+    """A sealed run needs more memory or time than it may have beside labs."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +233,7 @@ class SealedRuns:
             # Logged again it has the number that it has in the run, or none.
             names = (experiment.name, _first_name(experiment.name))
             file = await _copied_array(names, folder, beside_scripts=end.reason is None)
-            if file is None and end.out_of_memory and not labs_ended:
+            if file is None and end.over_limit and not labs_ended:
                 raise _Postponed
             for sibling in self._siblings(experiment):
                 await self._take_logged(sibling, folder)
@@ -288,6 +292,9 @@ class SealedRuns:
         limit = _SHARE * context.budget.seconds
         # Of a processor: a coder may keep the cores busy for long.
         seconds = min(limit, max(_MIN_SECONDS, _LONGER * (experiment.seconds or limit)))
+        if not self.labs_ended:
+            beside_labs = max(_BESIDE_LABS[0], _BESIDE_LABS[1] * context.budget.seconds, experiment.seconds or 0.0)
+            seconds = min(seconds, beside_labs)
         context.say(f"fitting {experiment.name} on all rows, in idle time")
         try:
             async with context.executor.leasing.hold_idle() as lease:
@@ -304,14 +311,14 @@ class SealedRuns:
                         with quiet:
                             result = await lab.run(1, command, seconds=seconds_left, cpus=lease.cpus)
         except LabDied as error:
-            return _CommandEnd(f"its sandbox failed: {error}", out_of_memory=bool(_MEMORY_ERROR.search(str(error))))
+            return _CommandEnd(f"its sandbox failed: {error}", over_limit=bool(_MEMORY_ERROR.search(str(error))))
         if result.timed_out:
             return _CommandEnd("the run ended before its command did")
         if result.exit_code != 0:
             last = result.output.strip().rpartition("\n")[2][:200]
-            out_of_memory = result.exit_code == _KILLED or bool(_MEMORY_ERROR.search(f"{last} {result.notice or ''}"))
+            over_limit = result.exit_code == _KILLED or bool(_MEMORY_ERROR.search(f"{last} {result.notice or ''}"))
             reason = f"its command ended with status {result.exit_code}: {last}"
-            return _CommandEnd(reason, out_of_memory)
+            return _CommandEnd(reason, over_limit)
         return _CommandEnd(None)
 
     async def _keep(self, experiment: Experiment, file: Path | None) -> Retrained:
