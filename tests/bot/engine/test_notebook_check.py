@@ -52,7 +52,7 @@ with open("submission.csv", "w") as file:
     ),
     "is too slow for the hidden rows": (
         INFER.replace("        p =", "        __import__('time').sleep(0.2)\n        p ="),
-        r"infer.py is too slow: it took .* s for 12 test rows and .* s for 48, so 1\d\d s are to be expected for the 600 hidden "
+        r"infer.py is too slow: it took .* s for 12 test rows and .* s for 48, so 1\d\d s are expected for the 600 hidden "
         r"ones; 60 s may be used \(60% of the limit of 0.0277778 h\)",
     ),
     "answers with what was predicted, in its order": (
