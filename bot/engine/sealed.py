@@ -113,7 +113,7 @@ class SealedRuns:
     labs_ended: bool = False
     """Whether what is left of the run's time is theirs."""
     _postponed: set[int] = field(default_factory=set)
-    """Experiments that wait for the memory of labs, by node."""
+    """Experiments that wait for the memory and the time of labs, by node."""
 
     async def keep_running(self) -> None:
         """Run what is due, one at a time, until cancelled."""
@@ -135,10 +135,10 @@ class SealedRuns:
                 try:
                     await run
                 except _Postponed:
-                    self._postponed.add(due.node)
+                    self._postponed |= {due.node, *(e.node for e in self._of_same_code(due))}
 
     def _is_overtaken(self, running: Experiment) -> bool:
-        """Return whether a run has become idle: it was withdrawn, or something with twice its weight in the ensemble waits."""
+        """Return whether to end a run: its experiment was withdrawn, or one with twice its weight in the ensemble waits."""
         context, weights = self.context, {} if self.context.blend is None else self.context.blend.weights
         try:
             if context.experiments is not None and running.node in context.experiments.withdrawn():
@@ -172,22 +172,18 @@ class SealedRuns:
         blend, best = context.blend, log.ranking()[:_BEST]
         members = [] if blend is None else sorted(blend.weights, key=lambda node: -abs(blend.weights[node]))
         nodes = [*members, *(e.node for e in best)]
-        if (
-            blend is not None
-            and best
-            and log.card.oriented(best[0].result.score) > log.card.oriented(blend.score.value)
-        ):
+        oriented = log.card.oriented
+        if blend is not None and best and oriented(best[0].result.score) > oriented(blend.score.value):
             nodes = [best[0].node, *nodes]
-        run_nodes = {key.node for key in context.steps.all(SEALED_RUN)} | (
-            set() if self.labs_ended else self._postponed
-        )
+        postponed = set[int]() if self.labs_ended else self._postponed
+        run_nodes = {key.node for key in context.steps.all(SEALED_RUN)} | postponed
         by_name = {e.name: e for e in by_node.values()}
         in_order = (e for node in nodes if node in by_node for e in self._with_members(by_node[node], by_name))
         due = next((e for e in in_order if _may_run(e) and e.node not in run_nodes), None)
         if due is None or due.kind == "portfolio":
             return due
         # The last one that the same code has logged finds all that the code has left for it, and logs the others again.
-        same_code = [e for e in self._siblings(due) if _code(e) == _code(due) and e.sources != due.sources]
+        same_code = [e for e in self._of_same_code(due) if e.sources != due.sources and e.node not in run_nodes]
         return max([due, *same_code], key=lambda e: e.node)
 
     def _with_members(self, experiment: Experiment, by_name: Mapping[str, Experiment]) -> Iterator[Experiment]:
@@ -233,10 +229,10 @@ class SealedRuns:
             # Logged again it has the number that it has in the run, or none.
             names = (experiment.name, _first_name(experiment.name))
             file = await _copied_array(names, folder, beside_scripts=end.reason is None)
-            if file is None and end.over_limit and not labs_ended:
-                raise _Postponed
             for sibling in self._siblings(experiment):
                 await self._take_logged(sibling, folder)
+            if file is None and end.over_limit and not labs_ended:
+                raise _Postponed
             if file is None and end.reason is not None:
                 return Retrained(None, end.reason)
             return await self._keep(experiment, file)
@@ -255,8 +251,13 @@ class SealedRuns:
             for e in ([] if log is None else log.all())
             if (e.lab, e.retrain, e.kind) == (experiment.lab, experiment.retrain, experiment.kind)
             and (e.sources == experiment.sources or _first_name(e.name) != _first_name(experiment.name))
+            and not e.withdrawn
             and e.node not in {*run_nodes, experiment.node}
         ]
+
+    def _of_same_code(self, experiment: Experiment) -> list[Experiment]:
+        """Return those of its siblings whose scripts are the same."""
+        return [e for e in self._siblings(experiment) if _code(e) == _code(experiment)]
 
     async def _take_logged(self, sibling: Experiment, folder: Path) -> None:
         """Keep what the command of another experiment has logged for this one; without that it is run by itself later."""
@@ -323,12 +324,8 @@ class SealedRuns:
 
     async def _keep(self, experiment: Experiment, file: Path | None) -> Retrained:
         """Keep the predictions of a sealed run where they agree with the experiment's own."""
-        context, executor, arrays, log = (
-            self.context,
-            self.context.executor,
-            experiment.result.arrays,
-            self.context.experiments,
-        )
+        context, arrays = self.context, experiment.result.arrays
+        executor, log = context.executor, context.experiments
         if log is None or file is None or arrays.test is None or arrays.validation is None:
             return Retrained(None, "its command wrote no test predictions")
         view, bank = await executor.view(GUARDED), executor.folder.bank
@@ -359,7 +356,7 @@ def _code(experiment: Experiment) -> dict[str, str]:
 
 
 def _may_run(experiment: Experiment) -> bool:
-    return bool(experiment.retrain) or experiment.kind == "portfolio"
+    return not experiment.withdrawn and (bool(experiment.retrain) or experiment.kind == "portfolio")
 
 
 def _lay_out(experiments: Path, refits: Path, target: Path) -> None:

@@ -160,7 +160,7 @@ class Commands:
             text += f"\nonly text is stored, so not {', '.join(map(repr, binary))}; `retrain` uses the files in work/"
         if experiment.kind == "stack" and not arguments.uses:
             files = ", ".join(in_quotes(name, 80) for name, source in sources.items() if STACK_SOURCE in source)
-            text += f"\ncounted as a stack, so no member of the ensemble, because {files} names {STACK_SOURCE}"
+            text += f"\ncounted as a stack, so no member of the ensemble, because {files} mentions {STACK_SOURCE}"
         if not experiment.has_score:
             return LabAnswer(0, text, LogScore(experiment.name))
         gain = experiment.result.gain

@@ -140,6 +140,8 @@ def test_the_last_experiment_of_the_same_code_is_run_for_all_of_them() -> None:
     known += [experiment(4, sources=("b.py",)), experiment(5, "python b.py", sources=("a.py",))]
     assert due(known, weights={2: 0.9, 4: 0.1}) == 3
     assert due(known, weights={4: 0.9, 2: 0.1}) == 4
+    withdrawn = [known[0], replace(known[1], withdrawn=True), *known[2:]]
+    assert due(withdrawn, weights={2: 0.5, 3: 0.5}) == 2, "a withdrawn member is in the ensemble until the next one"
 
 
 def test_a_stack_that_is_better_than_the_ensemble_comes_before_its_members() -> None:
@@ -232,11 +234,11 @@ async def test_a_run_makes_way_for_one_that_counts_twice_as_much_and_ends_when_i
         await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_a_run_that_needs_the_memory_of_labs_waits_for_their_end(
+async def test_a_run_that_needs_what_labs_have_waits_for_their_end_with_those_of_the_same_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.01)
-    known, finished = [experiment(2), experiment(3)], list[int]()
+    known, finished = [experiment(2), experiment(3, "python b.py"), experiment(4)], list[int]()
     with Store.open(tmp_path / "state.db", ReplayClock(datetime(2020, 3, 1, tzinfo=UTC))) as store:
         with store.write() as tx:
             create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=None)
@@ -260,7 +262,7 @@ async def test_a_run_that_needs_the_memory_of_labs_waits_for_their_end(
         assert finished == [3] and retrained(context, 2) is None
         runs.labs_ended = True
         async with asyncio.timeout(10):
-            while finished != [3, 2]:
+            while finished != [3, 2, 4]:
                 await asyncio.sleep(0.01)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
