@@ -53,7 +53,7 @@ class Storage:
         """The place that each signature is for, and until when it is valid."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._added: dict[str, tuple[Path, datetime]] = {}
-        self._lock = threading.RLock()
+        self._making, self._zipping = threading.Lock(), threading.Lock()  # apart, as zipping takes long
 
     def close(self) -> None:
         """Remove what was written."""
@@ -63,7 +63,7 @@ class Storage:
     @property
     def folder(self) -> Path:
         """Where files are written, which is made when it is first asked for."""
-        with self._lock:
+        with self._making:
             if self._scratch is None:
                 self._scratch = tempfile.TemporaryDirectory(prefix="rehearsal-")
         return Path(self._scratch.name)
@@ -111,7 +111,7 @@ class Storage:
         return self.folder / hashlib.sha256(place.encode()).hexdigest()
 
     def _zip(self, data: SimulatedDataFiles) -> Path:
-        with self._lock:
+        with self._zipping:
             path = self._scratched(f"archive/{data.slug}.zip")
             if not path.exists():
                 scratch = path.with_suffix(".part")
