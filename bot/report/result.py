@@ -231,8 +231,6 @@ class RunResult(LiveGrade):
     """How the chosen node's predictions err; None: unknown."""
     final_score: float | None = None
     """The chosen node's on rows that its search never went by; None where none were withheld, or the run may go on."""
-    code_length: int | None = None
-    """Characters of the chosen script, or of all scripts of the chosen blend, as the papers count it."""
     blend: BlendFigures | None = None
     """The newest blend that is a node; None: there is none."""
 

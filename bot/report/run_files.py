@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.budgets.figures import figures, share
 from bot.community.reproduction.reproducing import kernel_figures, why_no_more
-from bot.engine.attempts import blend_of, code, load_tree
+from bot.engine.attempts import blend_of, load_tree
 from bot.engine.context import RunContext
 from bot.engine.run_record import RunRecord
 from bot.engine.tree import NodeView, Tree
@@ -176,7 +176,6 @@ async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun
             diagnostics=diagnostics,
             # A run that was stopped may be resumed, and must not know it then.
             final_score=context.executor.final_score(node) if node is not None and finished else None,
-            code_length=None if node is None else sum(len(code(context, script)) for script in tree.scripts_of(node)),
             blend=_blend(context, tree),
             nodes=len(scripts),
             valid_nodes=len(valid),

@@ -102,7 +102,7 @@ def own_work(result: RunResult) -> RunResult:
     if not result.baseline_submitted:
         return result
     medals = dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), False)
-    missing = dict.fromkeys(("score", "code_length", "seconds_to_bronze"), None)
+    missing = dict.fromkeys(("score", "seconds_to_bronze"), None)
     curves = {"best_over_time": (), "best_over_money": ()}
     return result.model_copy(update={"valid_submission": False, "win_rate": 0.0, **medals, **missing, **curves})
 

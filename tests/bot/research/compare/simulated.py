@@ -43,7 +43,6 @@ def result(competition: str, agent: str, seed: int, win_rate: float | None, **mo
         "sandbox": "bubblewrap",
         "chosen_node": 1,
         "time_limit": 600.0,
-        "code_length": 4000,
         "best_over_time": [[20.0, 0.5, rate / 2], [300.0, 0.6, rate]],
         "best_over_money": [[0.0, rate / 2], [0.3, rate]],
         "seconds_to_bronze": 300.0 if any(medals.values()) else None,
