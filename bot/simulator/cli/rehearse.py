@@ -230,7 +230,7 @@ def _competition_facts(competition: "SimulatedCompetition") -> dict[str, Any]:
 def _line(competition: "SimulatedCompetition") -> str:
     shift = competition.snapshot.shift
     span = f"{competition.card.enabled_at:%Y-%m-%d %H:%M} to {competition.card.deadline:%Y-%m-%d %H:%M}"
-    return f"{competition.slug}: {span}{f', moved by {shift.days:+,} days' if shift else ''}"
+    return f"{competition.slug}: {span}{f', moved by {shift / timedelta(days=1):+,.6g} days' if shift else ''}"
 
 
 def _progress_of(competition: "SimulatedCompetition", clock: FastClock, now: datetime) -> str:
