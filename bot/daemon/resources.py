@@ -33,8 +33,8 @@ from state.store import Store
 
 _SITE_SECONDS = 60.0
 """Longest real seconds to wait for a rehearsal's site."""
-_LOOK = 1.0
-"""Real seconds between two looks at whether it answers."""
+_CHECK_SECONDS = 1.0
+"""Real seconds between two checks whether it answers."""
 _WORKER_IDLE = 300.0
 """Real seconds without work after which the worker process, which holds pandas, is ended."""
 
@@ -70,7 +70,7 @@ async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clo
                 if not is_waiting:
                     say("", f"waiting up to {_SITE_SECONDS:.0f} s: {error}")
                 is_waiting = True
-                await asyncio.sleep(_LOOK)
+                await asyncio.sleep(_CHECK_SECONDS)
 
 
 @asynccontextmanager

@@ -83,7 +83,7 @@ class _Daemon:
     def __init__(
         self, shared: Shared, until_over: bool, services: dict[str, AppriseNotifier], systemd: Systemd, claims: Claims
     ) -> None:
-        self._shared, self._is_until_over, self._services, self._systemd = shared, until_over, services, systemd
+        self._shared, self._ends_when_over, self._services, self._systemd = shared, until_over, services, systemd
         self._claims = claims
         self._entries: dict[str, LiveCompetition] = {}
         store, clock = shared.store, shared.clock
@@ -230,7 +230,7 @@ class _Daemon:
 
     async def _until_over(self) -> None:
         """Return when nothing is left to do for any competition; without the option, never."""
-        while not self._is_until_over or any(_loop(slug) in self._supervisor.loops for slug in self._entries):
+        while not self._ends_when_over or any(_loop(slug) in self._supervisor.loops for slug in self._entries):
             await asyncio.sleep(_CHECK_SECONDS)
 
     def _status(self) -> str:

@@ -12,7 +12,6 @@ _SEND_SECONDS = 1.0
 _ENDING_SECONDS = 120
 """Longer than the unit's TimeoutStopSec."""
 _MAX_STATUS_CHARACTERS = 200
-"""Characters."""
 
 
 class Systemd:

@@ -1,4 +1,4 @@
-"""The machine that scripts run on, as prompts describe it, with the breaking_changes of its packages."""
+"""The machine that scripts run on, as prompts describe it, with the breaking changes of its packages."""
 
 import platform
 import re
@@ -93,13 +93,13 @@ def _installed() -> Mapping[str, str]:
 
 
 @cache
-def _surprises() -> dict[str, dict[str, list[str]]]:
+def _changes_by_package() -> dict[str, dict[str, list[str]]]:
     """Return the sentences by package, and by the first version for which they hold."""
     return tomllib.loads(Path(__file__).with_name("breaking_changes.toml").read_text(encoding="utf-8"))
 
 
 def breaking_changes(packages: Iterable[str]) -> tuple[str, ...]:
-    """Return a sentence for each surprise in these packages, given as `name version` like `Machine.packages`."""
+    """Return a sentence for each breaking change in these packages, given as `name version` like `Machine.packages`."""
     installed = {}
     for package in packages:
         name, _, version = package.partition(" ")
@@ -107,7 +107,7 @@ def breaking_changes(packages: Iterable[str]) -> tuple[str, ...]:
             installed[_ALIASES.get(name, name)] = (int(match[1]), int(match[2] or 0))
     return tuple(
         f"{name}: {text}"
-        for name, versions in _surprises().items()
+        for name, versions in _changes_by_package().items()
         for since, texts in versions.items()
         if name in installed and installed[name] >= tuple(map(int, since.split(".")))
         for text in texts

@@ -23,7 +23,7 @@ from sandbox.share import Share
 from state.errors import InfrastructureFailure, UsageError
 
 _CHECK_SECONDS = 0.5
-"""Seconds between two looks whether a slot was found."""
+"""Seconds between two checks whether a slot was found."""
 _SAY_AFTER = 1.0
 """Seconds of waiting that need not be reported."""
 _LEFT_ALONE = 60.0

@@ -35,7 +35,7 @@ _RECENT = 10
 _SLACK_BYTES, _TIMES_SAMPLE = 10_000_000, 20
 """A public file larger than 20 times the sample plus this slack is no submission of this competition."""
 _MIN_CHECK_SECONDS = 2.0
-"""Real seconds between two looks at a notebook, however fast the clock is."""
+"""Real seconds between two checks of a notebook, however fast the clock is."""
 _ALL_OUTPUTS_BYTES = 200_000_000
 """Most bytes of one competition's public files; each file of ours is compared with all of them."""
 

@@ -108,7 +108,7 @@ def _weights_of(context: RunContext, node: int, made_file: MadeFile) -> Path:
 
 
 async def _fails(context: RunContext, node: int, stage: StagedNotebook) -> str | None:
-    """Return why the notebook fails with the files that are packed, which are others than those it was rehearsed with."""
+    """Return why the notebook fails with the files that are packed, which are not those that it was checked with."""
     view = await context.executor.view(REHEARSAL_FEW)
     execution = await context.executor.execute(
         node,

@@ -22,7 +22,7 @@ class NotebookLine:
 
 
 def notebook_lines(session: Session, run_id: str) -> list[NotebookLine]:
-    """Return a line for each notebook that a run has rehearsed in vain or begun to push, the latest change last."""
+    """Return a line for each notebook that failed its check or that a run has begun to push, the latest change last."""
     refusals = select(Event).where(Event.run_id == run_id, Event.type == NOTEBOOK_REFUSED).order_by(col(Event.seq))
     lines = [
         NotebookLine(event.node or 0, event.at, f"not pushed: {event.data['reason']}", settled=True)

@@ -29,7 +29,7 @@ _SOONEST, _LATEST = timedelta(minutes=1), timedelta(minutes=10)
 _LARGEST = 1 << 30
 """Bytes of a notebook's submission."""
 _MARGIN = 2.0
-"""A notebook that needs an accelerator is pushed only if the week's quota has this many times its rehearsed time left."""
+"""A notebook that needs an accelerator is pushed only if the week's quota has this many times the seconds of its check left."""
 _NO_TIME = timedelta(hours=6)
 """After which the quota is asked again; people use it too."""
 _MAX_LOG = 1_500

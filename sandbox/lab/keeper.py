@@ -370,7 +370,7 @@ class Keeper:
             if breach:
                 self._end(breach)
         before, self._ooms = self._ooms, oom_kills()
-        # As the kernel does in a container.
+        # The kernel may kill one for memory, as in a container.
         if self._ooms > before and exit.code == _KILLED and not command.killed and not command.ended:
             limit = self._request.limits.memory_bytes
             self._note(f"The kernel killed a process for memory; {limit} bytes allowed.")

@@ -1,4 +1,4 @@
-"""ZipExtractor a zip of foreign data: nothing leaves its folder, nothing exceeds its declared size, checksums are verified."""
+"""Extraction of an untrusted zip: nothing leaves its folder, nothing exceeds its declared size, checksums are verified."""
 
 import errno
 import hashlib

@@ -193,14 +193,14 @@ class ScoredScripts:
                     answers.append(self.answer(node))
         return answers
 
-    def _rehearsed(self, node: int) -> str:
-        """Return what the dress rehearsal of a scored node's notebook found."""
-        rehearsal = notebook_check_of(self.context, node)
-        if rehearsal is None:
+    def _notebook_line(self, node: int) -> str:
+        """Return the result of the check of a scored node's notebook."""
+        check = notebook_check_of(self.context, node)
+        if check is None:
             return "without --infer its notebook would train again on Kaggle, which takes long there"
         return (
-            f"its notebook passed its local check in {rehearsal.seconds:.1f} s; {rehearsal.scaled:,.0f} s are expected for "
-            f"{rehearsal.rows:,} hidden rows; the limit is {self.context.notebook_limits.seconds:,.0f} s"
+            f"its notebook passed its local check in {check.seconds:.1f} s; {check.scaled:,.0f} s are expected for "
+            f"{check.rows:,} hidden rows; the limit is {self.context.notebook_limits.seconds:,.0f} s"
         )
 
     def answer(self, node: int) -> str:
@@ -215,7 +215,7 @@ class ScoredScripts:
         score = with_error(rounded_score(result.score.value, result.score.std_error), result.score.std_error)
         lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
         if context.takes_notebooks:
-            lines.append(self._rehearsed(node))
+            lines.append(self._notebook_line(node))
         lines += [f"a check found: {finding}" for finding in result.findings]
         # What matters stands last: coders are used to ask for the tail of an output.
         lines.append(
