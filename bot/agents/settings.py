@@ -105,7 +105,7 @@ class AgentRunSettings(RunSettings, RunOptions):
 
     @property
     def spare_baseline(self) -> bool:
-        """Whether the engine's baseline is handed in only where the agent has nothing else; blended runs have no agent."""
+        """Whether the engine's baseline is submitted only where the agent has nothing else; blended runs have no agent."""
         return self.agent in AGENTS and "baseline" not in agent_of(self.agent).parts
 
     @property

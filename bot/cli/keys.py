@@ -48,7 +48,7 @@ def set_key(
 
 @keys_app.command("list")
 def list_keys(config: Config = None, json: Json = False) -> None:
-    """Show where each key is found that the bot may need; never the key.
+    """Show where each key that the bot may need is found; never the key.
 
     Example: bot keys list
     """

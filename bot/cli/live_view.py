@@ -64,7 +64,7 @@ def _fields(rows: Sequence[tuple[str, RenderableType, str]]) -> Table:
 
 
 class RunView:
-    """One running run."""
+    """One run in progress."""
 
     def __init__(self, title: str, folder: RunFolder, log: Say | None) -> None:
         """Show a run; `log`, if there is one, gets each line."""
@@ -161,7 +161,7 @@ def _time(status: RunStatus) -> tuple[str, RenderableType, str]:
 
 
 class LiveRuns:
-    """Shows the running runs."""
+    """Shows the runs in progress."""
 
     def __init__(
         self, console: Console, *, plain: bool = False, summary: Callable[[], Sequence[RenderableType]] = tuple

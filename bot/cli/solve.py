@@ -128,8 +128,8 @@ def solve(
             shortest = _SHORTEST_SEARCH * min(slowness, _MAX_SLOWNESS)
             if remaining < shortest:
                 typer.echo(
-                    f"the search takes {shortest:.0f} s, which is longer than --time leaves it ({max(0, remaining):.0f} s): "
-                    f"this machine is {slowness:.1f} times slower than an idle one",
+                    f"the search takes {shortest:.0f} s, which is longer than --time leaves it ({max(0, remaining):.0f} s); "
+                    f"this machine takes {slowness:.1f} times as long as an idle one",
                     err=True,
                 )
             settings = settings.model_copy(update={"time": max(shortest, remaining)})
@@ -190,7 +190,7 @@ def _slug(data: Path) -> str:
 
 
 async def _split(snapshot: "Snapshot", seed: int, withholding: "Withholding") -> tuple[str, float]:
-    """Return how rows will be withheld, or why none can be; and how many times slower than an idle machine this one is."""
+    """Return how rows will be withheld, or why none can be; and how many times as long as an idle machine this one takes."""
     from bot.evaluation.client.worker import Worker
 
     async with aclosing(Worker()) as worker:

@@ -67,8 +67,8 @@ def _run_of(store: Store, competition: str, node: int) -> str:
 def _sentence(competition: str, request: SubmissionRequest, *, running: bool) -> str:
     subject = f"node {request.node} on {competition}"
     if request.seen_at is None:
-        waiting = "no daemon is running: `bot run` will decide when it starts"
-        return f"{subject} is requested; {'the daemon has not answered yet' if running else waiting}"
+        no_daemon = "no daemon is running: `bot run` will decide when it starts"
+        return f"{subject} is requested; {'the daemon has not answered yet' if running else no_daemon}"
     if request.state == "intended":
         return f"{subject} is submission {request.submission} of its run: {request.reason}; `bot submissions` shows its progress"
     return f"{subject} {'is not sent' if request.state == 'refused' else 'waits'}: {request.reason}"

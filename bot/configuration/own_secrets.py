@@ -97,8 +97,8 @@ def _of_address(value: str) -> Iterator[str]:
 def _lines(value: str) -> list[str]:
     """Return the lines of a multi-line secret, such as a private key, which may be shown one by one."""
     lines = [line.strip() for line in value.strip().splitlines()]
-    is_long = [line for line in lines if len(line) >= 2 * SHORTEST and not line.startswith("-----")]
-    return is_long if len(lines) > 1 else []
+    long_lines = [line for line in lines if len(line) >= 2 * SHORTEST and not line.startswith("-----")]
+    return long_lines if len(lines) > 1 else []
 
 
 def _file(path: Path) -> str:

@@ -55,7 +55,7 @@ def _quiet(value: str) -> str:
 
 
 class NotifySection(BaseModel):
-    """Where, when and how write_with_retry notices are sent."""
+    """Where, when and how often notices are sent."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 

@@ -96,10 +96,10 @@ def write_solution(context: RunContext, final: FinalSubmission, folder: Path) ->
         python=machine.python,
         packages=", ".join(machine.packages),
     )
-    _write_readme(folder, text, blended)
+    _write_readme_and_recipe(folder, text, blended)
 
 
-def _write_readme(folder: Path, text: str, blended: FittedBlend | None) -> None:
+def _write_readme_and_recipe(folder: Path, text: str, blended: FittedBlend | None) -> None:
     (folder / "README.md").write_text(text, encoding="utf-8")
     if blended is not None:
         (folder / "recipe.json").write_text(json.dumps(asdict(blended.recipe), indent=1) + "\n", encoding="utf-8")
@@ -135,7 +135,7 @@ def _write_experiments(context: RunContext, final: FinalSubmission, folder: Path
         python=context.machine.python,
         packages=", ".join(context.machine.packages),
     )
-    _write_readme(folder, text, blended)
+    _write_readme_and_recipe(folder, text, blended)
     return True
 
 

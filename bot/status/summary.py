@@ -58,8 +58,8 @@ def budget_notices(store: Store, allowance: Allowance, now: datetime) -> list[No
         notices = []
         for account, kind in product(accounts(session, allowance, now), Kind):
             figure = account.figures[kind]
-            is_plan = (account.level, kind) == ("competition day", Kind.SUBMISSIONS)
-            if figure.cap is None or figure.spent <= 0 or is_plan:
+            is_daily_limit = (account.level, kind) == ("competition day", Kind.SUBMISSIONS)
+            if figure.cap is None or figure.spent <= 0 or is_daily_limit:
                 continue
             spent, cap = words(kind, figure.spent), words(kind, figure.cap)
             facts = {"level": account.name, "period": account.period, "what": name(kind), "spent": spent, "cap": cap}

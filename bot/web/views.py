@@ -130,10 +130,10 @@ def _rank_chart(standings: list[tuple[datetime, Mapping[str, Any]]]) -> Chart | 
     if len(ranks) < 2:
         return None
     points = timed(ranks, ranks[0][0])
-    up = score_axis([rank for _, rank in ranks], [rank for _, rank in ranks[1:]], falling=True)
-    up = replace(up, form="{:,.0f}".format, least_step=1.0)
+    y_axis = score_axis([rank for _, rank in ranks], [rank for _, rank in ranks[1:]], falling=True)
+    y_axis = replace(y_axis, form="{:,.0f}".format, least_step=1.0)
     series = [Series("", "ours", points, "steps"), Series("", "good pale", points)]
-    return Chart("Our rank over time (up is better)", time_axis(points[-1][0]), up, series, width=520)
+    return Chart("Our rank over time (up is better)", time_axis(points[-1][0]), y_axis, series, width=520)
 
 
 def _rank_changes(standings: list[tuple[datetime, Mapping[str, Any]]]) -> list[RankChange]:

@@ -42,7 +42,7 @@ def propose(prompt: ProposeIdeas) -> str:
         {"text": text, "sources": list(dict.fromkeys(sources[title]))[:4], "path": _path(title)}
         for title, text in texts.items()
     ]
-    duplicates = [same_title for title, same_title in pool.items() if title and len(same_title) > 1]
+    duplicates = [ideas for title, ideas in pool.items() if title and len(ideas) > 1]
     # Each family of models, and all that goes with any of them.
     paths: dict[str, list[str]] = {}
     for technique in suitable(_kinds(prompt.task), prompt.task.metric):
@@ -53,8 +53,8 @@ def propose(prompt: ProposeIdeas) -> str:
         "add": new[:MOST_ADDED],
         "credit": [{"idea": n, "sources": list(dict.fromkeys(items))[:4]} for n, items in credit.items()],
         "merge": [
-            {"ideas": [idea.number for idea in same], "text": same[0].text, "why": "one technique"}
-            for same in duplicates
+            {"ideas": [idea.number for idea in ideas], "text": ideas[0].text, "why": "one technique"}
+            for ideas in duplicates
         ],
         "retire": [{"idea": i.number, "why": "measured without a gain"} for i in prompt.ideas if i.has_no_gain],
     }

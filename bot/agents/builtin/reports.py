@@ -51,7 +51,7 @@ def report(prompt: WriteReport) -> str:
     """Answer `write_report` with figures from the attempts."""
     top = best_attempt(prompt.attempts, prompt.task)
     output, config = top.output if top else "", config_in(top.code if top else "")
-    chosen = chosen_models(output)
+    models = chosen_models(output)
     titles = config.use if config else ()
     method = " ".join(map(method_text, titles)) or (top.plan if top else "no script of this draft got a score.")
     unused = [
@@ -61,7 +61,7 @@ def report(prompt: WriteReport) -> str:
     answer = {
         "method": f"{prompt.title}: {method}",
         "components": [
-            {"name": m[1], "analysis": f"{m[2]} by cross-validation, {'' if m[1] in chosen else 'not '}chosen"}
+            {"name": m[1], "analysis": f"{m[2]} by cross-validation, {'' if m[1] in models else 'not '}chosen"}
             for m in list(_ROW.finditer(output))[:20]
         ],
         "limitations": "; ".join(failed) or "One hold-out part and one set of folds.",

@@ -198,8 +198,8 @@ class LabsBriefing:
         if draft is None or row is None or any(r.draft_id == draft.id for r in reports_of(context)):
             return
         unscored = () if context.experiments is None else context.experiments.unscored()
-        ended = [n.id for n in tree.of_draft(action.draft_id or 0) if n.state in ("valid", "buggy")]
-        attempts = [attempt(context, n) for n in ended if n not in unscored]
+        node_ids = [n.id for n in tree.of_draft(action.draft_id or 0) if n.state in ("valid", "buggy")]
+        attempts = [attempt(context, n) for n in node_ids if n not in unscored]
         report, components = row.report, list(await measured_parts(context, attempts, draft.codebase_node))
         if text := report.get("components"):
             components.append(ComponentNote(name="according to its coder", analysis=text))

@@ -151,7 +151,7 @@ _PART = 120
 
 
 def insights(context: RunContext, tree: Tree) -> tuple[str, ...]:
-    """Return a line for each direction, that is set of families of models: its labs, gains, best score, conclusions."""
+    """Return a line for each direction, a set of families of models: its labs, gains, best score, conclusions."""
     labs_by_families: defaultdict[tuple[str, ...], list[tuple[Lab, bool]]] = defaultdict(list)
     for row in labs(context.store, context.run_id):
         if row.ended_at is not None:

@@ -239,12 +239,15 @@ async def test_a_file_that_becomes_a_copy_while_it_waits_is_not_sent(run: Live) 
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
 
 
-async def test_the_same_file_is_neither_asked_about_nor_sent_again_as_another_nodes(run: Live) -> None:
+async def test_what_the_owner_refuses_is_neither_sent_nor_asked_about_again_as_another_nodes(run: Live) -> None:
     run.node(2, 0.4)
     service = run.service(ASKING)
     await service.consider()
     decide_on_first(run, "refused")
     await service.send()
+    assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
+    assert run.notices("submission.failed") == []
+    assert await service.consider() is None
     run.node(3, 0.7)
     for view in ("holdout", "full"):
         for name in ("submission.csv", "validation_predictions.csv"):
@@ -331,17 +334,6 @@ async def test_shortly_before_the_deadline_even_the_baseline_is_offered(run: Liv
     run.node(1, 0.3)
     await run.send_best(ASKING.model_copy(update={"deadline": run.clock.now() + timedelta(hours=20)}))
     assert run.states() == [(1, "intended")]
-
-
-async def test_what_the_owner_refuses_is_not_sent(run: Live) -> None:
-    run.node(2, 0.5)
-    service = run.service(ASKING)
-    await service.consider()
-    decide_on_first(run, "refused")
-    await service.send()
-    assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
-    assert run.notices("submission.failed") == []
-    assert await service.consider() is None
 
 
 @pytest.mark.integration
