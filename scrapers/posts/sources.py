@@ -14,7 +14,9 @@ from scrapers.posts.ingest import Raw, ingest
 from state.polling import mark_read, watermark
 from state.store import Store
 
-SOURCES: list[str] = ["scrapers.posts.notes:changes"]
+SOURCES: list[str] = [
+    "scrapers.posts.notes:changes",
+]
 """Each a `CommunitySource`; every one of them looks at every folder, and takes from it what is of its kind."""
 
 _PART = "notes"

@@ -153,7 +153,7 @@ async def test_what_a_rule_says_reaches_the_coder_and_the_events(trial: Trial) -
     assert done.error is not None
     assert done.error == f"on the hold-out view, with 168 of 240 training rows (limit 30 s): {done.fault}"
     assert done.fault is not None
-    assert done.fault.startswith("the script was killed early: The limit on free disk ended it: it wrote 6")
+    assert done.fault.startswith("the script was killed early: The limit on free disk ended it: it wrote ")
     (event,) = trial.ended(node)
     assert event["reason"] == "killed_by_rule"
     assert str(event["detail"]) in done.error
