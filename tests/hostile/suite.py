@@ -13,15 +13,15 @@ FAMILIES = (
     Family(
         "memory",
         memory.MEMORY,
-        "each process is held by the kernel; the sum is measured five times a second, so a burst goes over, and "
-        "**memory that the kernel holds in pipes and sockets is not counted**; it ends when the machine has hardly any left",
+        "each process is held by the kernel; the sum is measured, so a burst goes over, and **the kernel's memory for pipes and "
+        "sockets is not counted**; it ends when the machine has hardly any left",
         "held by the control group, the kernel's memory included",
     ),
     Family(
         "disk and descriptors",
         disk.DISK,
-        "a single file is held by the kernel; the sum is measured a few times a second, so a burst goes over, and **files "
-        "without a name that lie in a socket are not counted** while it runs; it ends when the disk is nearly full",
+        "a single file is held by the kernel; the sum is measured, so a burst goes over, and **files without a name that lie in "
+        "a socket are not counted** while it runs; it ends when the disk is nearly full",
         "the same",
     ),
     Family("output", output.OUTPUT, "read to its end, kept to its cap, believed in nothing", "the same"),
@@ -51,7 +51,9 @@ FAMILIES = (
         "refused by the filter; **the kernel is shared, its holes are open** but for the filtered calls",
         "the same with the engine's filter, **which before Docker 25 lets io_uring through**, unless the runtime is runsc",
     ),
-    Family("what is left to be read", leftovers.SUBMISSIONS, "only plain files of a bounded size are read", "the same"),
+    Family(
+        "files that a script leaves", leftovers.SUBMISSIONS, "only plain files of a bounded size are read", "the same"
+    ),
     Family(
         "a lab's socket",
         lab.SOCKET,
