@@ -20,7 +20,7 @@ SETTINGS_PAGE = ROOT / "docs" / "configuration.md"
 WIDTH = 100
 _HELP = re.compile(r"^(?:Options:\n)? +--help +Show this message and exit\.\n*", re.MULTILINE)
 """The option that all commands have, which the page names once; with its heading where it is the only one."""
-_OF_RUN = "| key of `[run]` | option | meaning | default |\n|---|---|---|---|\n"
+_OF_RUN = "| key of `[run]`, option | meaning | default |\n|---|---|---|\n"
 OPENING = """# Commands
 
 ```sh
@@ -64,10 +64,10 @@ def _keys(model: type[BaseModel], *path: str) -> Iterator[str]:
     for name in sorted(model.model_fields.keys() - inner.keys()):
         field = model.model_fields[name]
         default = "" if field.default is None else f"`{toml_value(field.default)}`"
-        option = f"`--{options[(*path, name)]}`" if (*path, name) in options else ""
-        yield f"| `{name}` | {option} | {description_of(field)} | {default} |\n"
+        option = f", `--{options[(*path, name)]}`" if (*path, name) in options else ""
+        yield f"| `{name}`{option} | {description_of(field)} | {default} |\n"
     for name, field in inner.items():
-        yield f"| **`[{'.'.join(('run', *path, name))}]`** | | {description_of(field)} | |\n"
+        yield f"| **`[{'.'.join(('run', *path, name))}]`** | {description_of(field)} | |\n"
         yield from _keys(content_of(field)[1] or BaseModel, *path, name)
 
 

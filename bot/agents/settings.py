@@ -39,8 +39,8 @@ class RunOptions(SearchOptions):
     coder: Annotated[str | None, Option()] = Field(
         default=None,
         min_length=1,
-        description="the coder: `lab`, a shell in a sandbox; `script`, single scripts; or the name of a table [coders.NAME] "
-        "(default: lab, if there is a language model and a sandbox with labs; else script)",
+        description="`lab` (a shell in a sandbox), `script` (whole scripts) or the NAME of a table [coders.NAME] (default: lab, "
+        "if there is a language model and a sandbox with labs; else script)",
         examples=["codex"],
     )
     notes: Annotated[SettingsPath | None, Option()] = Field(
@@ -54,14 +54,14 @@ class RunOptions(SearchOptions):
     )
     reproduction: ReproductionSettings = Field(
         default=ReproductionSettings(),
-        description="How many public notebooks comind runs, and for how long.",
+        description="Public notebooks that comind runs.",
     )
     rounds: RoundsSettings = Field(
         default=RoundsSettings(), description="How comind works on drafts by scripts, without labs."
     )
     tree_search: TreeSearchSettings = Field(
         default=TreeSearchSettings(),
-        description="The tree search of aide, its variants and automind; each agent has its own defaults.",
+        description="The tree search of aide, its variants and automind; defaults differ by agent.",
     )
     adaptive_coding: AdaptiveSettings = Field(
         default=AdaptiveSettings(), description="When automind writes a script in substeps, each run separately."
@@ -78,12 +78,11 @@ class ReplayOptions(RunOptions, MachineOptions):
     pace: Annotated[Literal["all", "stream"], Option()] = Field(
         default="all",
         description="all: everything up to the cutoff is known from the start; stream: the clock moves from the start to the "
-        "cutoff, by the number of nodes if `steps` is given, else by the time, and posts appear when they were posted",
+        "cutoff, with the nodes if `steps` is given, else with the time",
     )
     signals: Annotated[Literal["asof", "collected"], Option()] = Field(
         default="asof",
-        description="asof: votes, scores and tiers as of the clock; collected: as of their collection where the former are "
-        "unknown",
+        description="asof: votes, scores and tiers as of the clock; collected: as collected where the former are unknown",
     )
     community: Annotated[bool, Option()] = Field(default=True, description="show posts and public notebooks")
 

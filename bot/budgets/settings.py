@@ -21,7 +21,7 @@ class Caps(ClosedModel):
     tokens: Annotated[int | None, Option("max-tokens")] = Field(
         default=None,
         ge=0,
-        description="maximum number of new tokens, that is, received or sent uncached",
+        description="maximum number of new tokens (received, or sent uncached)",
         examples=[3_000_000],
     )
     calls: int | None = Field(
@@ -31,7 +31,7 @@ class Caps(ClosedModel):
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="maximum GPU time of scripts and labs (GPUs times seconds)",
+        description="maximum GPU seconds of scripts and labs (GPUs times seconds)",
         examples=[36_000.0],
     )
     wall_seconds: float | None = Field(
@@ -41,7 +41,7 @@ class Caps(ClosedModel):
     disk_bytes: int | None = Field(
         default=None,
         ge=0,
-        description="maximum size of what scripts leave in run folders (bytes)",
+        description="maximum bytes that scripts leave in run folders",
         examples=[5_000_000_000],
     )
     submissions: int | None = Field(default=None, ge=0, description="maximum number of submissions", examples=[5])

@@ -17,7 +17,7 @@ class ReadingSettings(ClosedModel):
     first_tokens: int = Field(
         default=8_000,
         ge=0,
-        description="number of tokens of the first batch and of each batch of new posts; fewer in a short run, as `share` allows",
+        description="tokens of the first batch and of each batch of new posts; fewer in a short run, as `share` allows",
     )
     growth: float = Field(
         default=2.0,
@@ -27,11 +27,7 @@ class ReadingSettings(ClosedModel):
     most_tokens: int = Field(
         default=90_000, ge=0, description="maximum number of tokens of all batches of a run, apart from new posts"
     )
-    document_characters: int = Field(
-        default=3_500, ge=500, description="number of characters of one document in a prompt"
-    )
-    shown_analyses: int = Field(default=40, ge=1, description="number of analyses in a prompt for ideas")
-    shown_ideas: int = Field(default=60, ge=1, description="number of ideas in a prompt, best supported first")
-    shown_reports: int = Field(
-        default=10, ge=1, description="number of reports in a prompt: the best, and the last failures"
-    )
+    document_characters: int = Field(default=3_500, ge=500, description="characters of one document in a prompt")
+    shown_analyses: int = Field(default=40, ge=1, description="analyses in a prompt for ideas")
+    shown_ideas: int = Field(default=60, ge=1, description="ideas in a prompt, best supported first")
+    shown_reports: int = Field(default=10, ge=1, description="reports in a prompt: the best, and the last failures")

@@ -41,14 +41,12 @@ class SearchOptions(ClosedModel):
     seed: Annotated[int, Option()] = Field(default=0, description="seed of all random choices")
     blend: Annotated[bool | None, Option()] = Field(
         default=None,
-        description="blend the predictions of scored scripts (default: yes, except for agents "
-        "whose papers have no blend, such as aide)",
+        description="combine predictions into an ensemble (default: yes, except for agents whose papers have none, such as aide)",
         examples=[False],
     )
     knowledge: Annotated[KnowledgeMode, Option()] = Field(
         default="clock",
-        description="entries of the knowledge base that prompts may contain: those known at the clock's time, all, or none; "
-        "never those of the same competition",
+        description="entries of the knowledge base that prompts may contain: those known at the clock's time, all, or none",
     )
     budget: Caps = Field(default=Caps(), description="Caps on one run, its spending before a resume included.")
     watch: RuleSettings = Field(default=RuleSettings(), description="When a running script is stopped early.")
@@ -65,7 +63,7 @@ class MachineOptions(ClosedModel):
         default=None, ge=1, description="maximum number of nodes, including the baseline", examples=[20]
     )
     split_seed: Annotated[int, Option()] = Field(
-        default=0, description="seed of the rows that are withheld; runs with the same one can be compared and blended"
+        default=0, description="seed of the withheld rows; runs with the same one can be compared and blended"
     )
     parallel: Annotated[int, Option()] = Field(default=1, ge=1, description="number of nodes to work on in parallel")
     sandbox: Annotated[BackEndChoice, Option()] = Field(

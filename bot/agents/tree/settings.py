@@ -12,7 +12,7 @@ class TreeSearchSettings(ClosedModel):
     """Parameters that replace an agent's own; a missing key keeps them."""
 
     num_drafts: int | None = Field(
-        default=None, ge=1, description="number of drafts before anything else, including failed ones", examples=[5]
+        default=None, ge=1, description="drafts before anything else, including failed ones", examples=[5]
     )
     debug_prob: float | None = Field(
         default=None, ge=0, le=1, description="probability of repairing a failed leaf if there is one", examples=[0.5]
@@ -20,7 +20,7 @@ class TreeSearchSettings(ClosedModel):
     max_debug_depth: int | None = Field(
         default=None,
         ge=0,
-        description="number of failed repairs in a row after which a leaf is abandoned",
+        description="failed repairs in a row after which a leaf is abandoned",
         examples=[3],
     )
     greedy_prob: float | None = Field(
@@ -55,5 +55,5 @@ class AdaptiveSettings(ClosedModel):
     rewrites: int = Field(
         default=3,
         ge=0,
-        description="number of rewrites of a failing substep before the plan is abandoned",
+        description="rewrites of a failing substep before the plan is abandoned",
     )

@@ -10,7 +10,7 @@ class LabSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    turns: int = Field(default=500, ge=1, description="maximum number of turns (responses of the model) in one lab")
+    turns: int = Field(default=500, ge=1, description="maximum number of turns (model responses) in a lab")
     share: float = Field(
         default=0.12,
         gt=0,
@@ -19,13 +19,13 @@ class LabSettings(BaseModel):
         "two hours",
     )
     labs_per_day: int = Field(
-        default=2, ge=1, description="maximum number of labs for one live competition on one day (UTC)"
+        default=2, ge=1, description="maximum number of labs for a live competition per day (UTC)"
     )
     work_bytes: int = Field(default=8 * 1000**3, gt=0, description="maximum size of a lab's working folder (bytes)")
     context_characters: int = Field(
         default=240_000,
         ge=20_000,
-        description="maximum length of a conversation (characters), above which older turns are left out",
+        description="maximum characters of a conversation, above which older turns are left out",
     )
 
     def seconds(self, total: float, seconds_left: float, planned: float | None = None) -> float:
