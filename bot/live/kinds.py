@@ -7,17 +7,16 @@ from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import KaggleCompetition
 from scrapers.kaggle.kinds import DetectedKind, KindName, detect_kinds
 
-_ONLY_READS = "the bot reads its forum and public notebooks but does not compete"
+_ONLY_READS = "the bot only reads its forum and public notebooks"
 SENTENCES: Mapping[KindName, str] = {
-    "notebooks": "takes notebooks, which Kaggle runs again on hidden test data, instead of files: the bot tests each here, "
-    "pushes it as your private notebook, and submits that",
-    "simulation": f"is a simulation, in which submitted agents play against each other: {_ONLY_READS}",
-    "agents": f"takes agents, which Kaggle runs on tasks of its own, and the bot cannot build agents yet: {_ONLY_READS}",
-    "models": f"takes trained models instead of predictions, and the bot cannot submit models yet: {_ONLY_READS}",
+    "notebooks": "takes notebooks, which Kaggle runs again on hidden test data: the bot tests each here, pushes it as your "
+    "private notebook, and submits that",
+    "simulation": f"is a simulation, in which agents play against each other: {_ONLY_READS}",
+    "agents": f"takes agents, which the bot cannot build yet: {_ONLY_READS}",
+    "models": f"takes trained models, which the bot cannot submit yet: {_ONLY_READS}",
     "hackathon": f"is a hackathon, whose entries are write-ups: {_ONLY_READS}",
     "judged": f"is judged by people, not by a metric: {_ONLY_READS}",
-    "two-stages": "has two stages: the bot works on the data of the first, notifies you when the data is replaced, and "
-    "leaves the second to you",
+    "two-stages": "has two stages: the bot works on the first, notifies you when the data is replaced, and leaves the second to you",
     "huge-data": "has {size} GB of data: the bot downloads all of it, which takes long and up to twice that space",
 }
 """What follows the competition's name."""
