@@ -16,7 +16,8 @@ SENTENCES: Mapping[KindName, str] = {
     "models": f"takes trained models, which the bot cannot submit yet: {_ONLY_READS}",
     "hackathon": f"is a hackathon, whose entries are write-ups: {_ONLY_READS}",
     "judged": f"is judged by people, not by a metric: {_ONLY_READS}",
-    "two-stages": "has two stages: the bot works on the first, notifies you when the data is replaced, and leaves the second to you",
+    "two-stages": "has two stages: the bot works on the first, notifies you when the data is replaced, and leaves the "
+    "second to you",
     "huge-data": "has {size} GB of data: the bot downloads all of it, which takes long and up to twice that space",
 }
 """What follows the competition's name."""
