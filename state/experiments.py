@@ -55,6 +55,19 @@ def replace_result(tx: Transaction, run_id: str, node: int, result: Mapping[str,
     tx.record("experiment.completed", run_id=run_id, node=node, name=row.name)
 
 
+def replace_command(tx: Transaction, run_id: str, node: int, retrain: str, sources: Mapping[str, str]) -> None:
+    """Keep the command and the files (texts by name) by which an experiment is retrained in place of earlier ones."""
+    row = tx.session.get_one(ExperimentRow, (run_id, node))
+    row.retrain = retrain
+    row.sources = {**row.sources, **{file: put_blob(tx, text) for file, text in sources.items()}}
+    tx.add(row)
+
+
+def record_trial(tx: Transaction, run_id: str, node: int, name: str, lab: int | None, reason: str) -> None:
+    """Report that an experiment's retrain command was tried; `reason` says why it failed, and is empty if it worked."""
+    tx.record("retrain.tried", run_id=run_id, node=node, name=name, lab=lab, reason=reason)
+
+
 def withdraw_node(tx: Transaction, run_id: str, node: int, name: str, reason: str) -> None:
     """Take an experiment or a script out of the choice, for a coder's reason; a second time does nothing."""
     row = tx.session.get_one(Node, (run_id, node))

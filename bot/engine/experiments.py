@@ -21,7 +21,7 @@ from bot.execution.executor import Executor
 from bot.execution.record import GUARDED, SCORED_EXPERIMENT, experiment_folder
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
-from state.experiments import add_experiment, replace_result, withdraw_node
+from state.experiments import add_experiment, replace_command, replace_result, withdraw_node
 from state.files import replacing
 from state.progress import create_node, end_node, update_node
 from state.store import Store
@@ -219,12 +219,17 @@ class ExperimentLog:
         return best or next(iter(usable), None)
 
     def _completed(self, twin: Experiment, logged: Logged, result: ScoredExperiment) -> Experiment:
-        """Return an experiment that is known, with test predictions if these came later."""
+        """Return an experiment that is known, with test predictions, a command and files if these came later."""
         if twin.result.arrays.test is None and result.arrays.test is not None:
             with self.store.write() as tx:
                 replace_result(tx, self.run_id, twin.node, SCORED_EXPERIMENT.dump_python(result, mode="json"))
             _move(logged.files["test"], self.folder / twin.name / _file_of("test", logged.files["test"]))
             self.on_logged()
+        if logged.retrain:
+            for name, text in logged.sources.items():
+                _write_text(self.folder / twin.name / name, text)
+            with self.store.write() as tx:
+                replace_command(tx, self.run_id, twin.node, logged.retrain, logged.sources)
         return next(e for e in self.all() if e.node == twin.node)
 
     async def _keep(
@@ -282,8 +287,7 @@ class ExperimentLog:
         for role, path in logged.files.items():
             _move(path, folder / _file_of(role, path))
         for name, text in logged.sources.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+            _write_text(folder / name, text)
         return folder
 
     def write_index(self) -> None:
@@ -374,6 +378,11 @@ def _file_of(role: Role, path: Path) -> str:
 def _move(path: Path, target: Path) -> None:
     shutil.move(path, target)
     target.chmod(0o644)  # labs run as another user
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 def _arrays_in(folder: Path) -> list[Path]:

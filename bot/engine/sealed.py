@@ -7,9 +7,14 @@ It shares no file with its lab: by a pipe, a socket, a lock or a watch on one, i
 
 A stack was fitted on its members' predictions out of fold, which cover the lab's rows alone. So it runs on these rows, after
 its members, and finds their new test predictions in `experiments/`.
+
+In the first part of a run, commands are tried on rows of the lab, so that a coder learns in time that one fails. A trial sees
+nothing that the coder does not.
 """
 
 import asyncio
+import hashlib
+import json
 import math
 import re
 import shutil
@@ -23,17 +28,20 @@ from typing import NamedTuple
 
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment
+from bot.evaluation.answers.view_names import ViewKind
 from bot.execution.record import GUARDED
 from sandbox.collect import collect
 from sandbox.lab import LabDied, LabLimits, LabRequest
 from state.errors import BotError, InvalidSubmission
+from state.experiments import record_trial
 from state.steps import Key, StepKind
+from state.store import Transaction
 
 _SEALED, _KEPT_FOLDER = "LAB_SEALED", ".sealed"
 """Variable by which the module `lab` knows that there is no engine to ask, and the folder in work/ that it then writes to."""
 _ARRAYS = ("test.npy", "test.csv")
 _FROM = 0.5
-"""Share of the run after which sealed runs begin: earlier members of the ensemble are soon replaced."""
+"""Share of the run after which sealed runs begin: earlier members of the ensemble are soon replaced. Trials end there."""
 _BEST = 3
 """The best single experiments that are run beside the ensemble's members."""
 _LONGER, _MIN_SECONDS, _SHARE = 10.0, 300.0, 0.3
@@ -90,6 +98,19 @@ _OVERTAKES = 2.0
 SEALED_RUN = StepKind("sealed", Retrained)
 
 
+@dataclass(frozen=True)
+class Trial:
+    """What came of a command that was tried on rows of its lab."""
+
+    command: str
+    """Identifies it; see `_command_id`."""
+    reason: str
+    """Why it failed, in one sentence; empty where it did not."""
+
+
+TRIAL = StepKind("retrain_trial", Trial)
+
+
 def retrained(context: RunContext, node: int) -> Retrained | None:
     """Return what came of an experiment's sealed run; None: there was none."""
     return context.steps.find(SEALED_RUN, Key(node))
@@ -121,6 +142,8 @@ class SealedRuns:
         while True:
             due = self._due()
             if due is None:
+                if (untried := self._untried()) is not None:
+                    await self._try(untried)
                 await asyncio.sleep(_PAUSE)
                 continue
             run = asyncio.create_task(context.steps.once(SEALED_RUN, partial(self._step, due), Key(due.node)))
@@ -164,27 +187,60 @@ class SealedRuns:
 
         That is the ensemble, its heaviest member first, or else the best single experiment, such as a coder's own stack.
         """
-        context, log = self.context, self.context.experiments
-        early = context.budget.elapsed.wall() < _FROM * context.budget.seconds
-        if log is None or (early and not self.labs_ended):
+        if self.context.experiments is None or (self._is_early and not self.labs_ended):
             return None
-        by_node = {e.node: e for e in log.all()}
-        blend, best = context.blend, log.ranking()[:_BEST]
-        members = [] if blend is None else sorted(blend.weights, key=lambda node: -abs(blend.weights[node]))
-        nodes = [*members, *(e.node for e in best)]
-        oriented = log.card.oriented
-        if blend is not None and best and oriented(best[0].result.score) > oriented(blend.score.value):
-            nodes = [best[0].node, *nodes]
         postponed = set[int]() if self.labs_ended else self._postponed
-        run_nodes = {key.node for key in context.steps.all(SEALED_RUN)} | postponed
-        by_name = {e.name: e for e in by_node.values()}
-        in_order = (e for node in nodes if node in by_node for e in self._with_members(by_node[node], by_name))
-        due = next((e for e in in_order if _may_run(e) and e.node not in run_nodes), None)
+        run_nodes = {key.node for key in self.context.steps.all(SEALED_RUN)} | postponed
+        due = next((e for e in self._in_order() if e.node not in run_nodes), None)
         if due is None or due.kind == "portfolio":
             return due
         # The last one that the same code has logged finds all that the code has left for it, and logs the others again.
         same_code = [e for e in self._of_same_code(due) if e.sources != due.sources and e.node not in run_nodes]
         return max([due, *same_code], key=lambda e: e.node)
+
+    @property
+    def _is_early(self) -> bool:
+        return self.context.budget.elapsed.wall() < _FROM * self.context.budget.seconds
+
+    def _in_order(self) -> Iterator[Experiment]:
+        """Yield the experiments that can be retrained, those first that would be handed in now."""
+        log, blend = self.context.experiments, self.context.blend
+        if log is None:
+            return
+        by_node = {e.node: e for e in log.all()}
+        best = log.ranking()[:_BEST]
+        members = [] if blend is None else sorted(blend.weights, key=lambda node: -abs(blend.weights[node]))
+        nodes = [*members, *(e.node for e in best)]
+        oriented = log.card.oriented
+        if blend is not None and best and oriented(best[0].result.score) > oriented(blend.score.value):
+            nodes = [best[0].node, *nodes]
+        by_name = {e.name: e for e in by_node.values()}
+        for node in nodes:
+            if node in by_node:
+                yield from filter(_may_run, self._with_members(by_node[node], by_name))
+
+    def _untried(self) -> Experiment | None:
+        """Return an experiment whose command was not tried on rows of its lab; None too once sealed runs have begun."""
+        if not self._is_early or self.labs_ended:
+            return None
+        tried = {trial.command for trial in self.context.steps.all(TRIAL).values()}
+        return next((e for e in self._in_order() if e.kind != "portfolio" and _command_id(e) not in tried), None)
+
+    async def _try(self, experiment: Experiment) -> None:
+        """Run a command on rows of its lab, whose coder is told where it fails."""
+        context, command = self.context, _command_id(experiment)
+
+        async def run() -> Trial:
+            try:
+                return Trial(command, (await self._run(experiment, is_trial=True)).reason)
+            except (BotError, OSError) as error:
+                return Trial(command, str(error))
+
+        def save(tx: Transaction, trial: Trial) -> None:
+            record_trial(tx, context.run_id, experiment.node, experiment.name, experiment.lab, trial.reason)
+
+        earlier = context.steps.all(TRIAL, experiment.node)
+        await context.steps.once(TRIAL, run, Key(experiment.node, attempt=len(earlier)), save=save)
 
     def _with_members(self, experiment: Experiment, by_name: Mapping[str, Experiment]) -> Iterator[Experiment]:
         """Yield what an experiment is built on, as far as there is time for it and for the experiment, and then itself."""
@@ -202,16 +258,16 @@ class SealedRuns:
         except (BotError, OSError) as error:
             return Retrained(None, f"its sealed run failed: {error}")
 
-    async def _run(self, experiment: Experiment) -> Retrained:
+    async def _run(self, experiment: Experiment, *, is_trial: bool = False) -> Retrained:
         context, executor = self.context, self.context.executor
         folder = executor.folder.labs / f"sealed{experiment.node}"
         shutil.rmtree(folder, ignore_errors=True)
         work = executor.folder.labs / f"lab{experiment.lab}" / "work"
+        context.say(f"{'trying' if is_trial else 'fitting on all rows'}: {experiment.name}, in idle time")
         try:
             for name in ("work", "logs", "socket"):
                 (folder / name).mkdir(parents=True)
             if experiment.kind == "portfolio" and context.fits is not None:
-                context.say(f"fitting {experiment.name} on all rows, in idle time")
                 return await self._keep(experiment, await context.fits.fit_on_all_rows(experiment, folder))
             limits, labs_ended = executor.settings.limits, self.labs_ended
             memory = int((1.0 if labs_ended else _MEMORY) * limits.memory_bytes)
@@ -223,12 +279,14 @@ class SealedRuns:
                 LabLimits(memory, limits.written_bytes + _WORK_BYTES, limits.processes),
                 redactor=context.store.redactor,
             )
-            mounts = await self._mounts(experiment, folder)
+            mounts = await self._mounts(experiment, folder, "trial" if is_trial else "sealed")
             request = replace(copying, mounts=mounts, environment={_SEALED: f"/lab/work/{_KEPT_FOLDER}"})
             end = await self._command(experiment, copying, request)
             # Logged again it has the number that it has in the run, or none.
             names = (experiment.name, _first_name(experiment.name))
             file = await _copied_array(names, folder, beside_scripts=end.reason is None)
+            if is_trial:
+                return Retrained(None, await self._fault_of_trial(experiment, end, file))
             for sibling in self._siblings(experiment):
                 await self._take_logged(sibling, folder)
             if file is None and end.over_limit and not labs_ended:
@@ -270,8 +328,8 @@ class SealedRuns:
 
         await self.context.steps.once(SEALED_RUN, result, Key(sibling.node))
 
-    async def _mounts(self, experiment: Experiment, folder: Path) -> dict[str, Path]:
-        """Return what a sealed run finds: data, folds, and for a stack the experiments."""
+    async def _mounts(self, experiment: Experiment, folder: Path, view: ViewKind) -> dict[str, Path]:
+        """Return what a command finds: a view's data and folds, and for a stack the lab's own, and the experiments."""
         executor, cut = self.context.executor, await self.context.executor.fold_view()
         mounts = dict[str, Path]()
         if experiment.kind == "stack" and cut is not None:
@@ -279,7 +337,7 @@ class SealedRuns:
             await asyncio.to_thread(_lay_out, executor.folder.experiments, self._refits, mounts["experiments"])
             data, folds = (await executor.view(GUARDED)).data, cut.data
         else:
-            data, folds = (await executor.view("sealed")).data, await executor.sealed_folds()
+            data, folds = (await executor.view(view)).data, await executor.folds_of(view)
         return {"data": data, **mounts, **{name: folds / name for name in _FOLDS if (folds / name).is_file()}}
 
     @property
@@ -296,7 +354,6 @@ class SealedRuns:
         if not self.labs_ended:
             beside_labs = max(_BESIDE_LABS[0], _BESIDE_LABS[1] * context.budget.seconds, experiment.seconds or 0.0)
             seconds = min(seconds, beside_labs)
-        context.say(f"fitting {experiment.name} on all rows, in idle time")
         try:
             async with context.executor.leasing.hold_idle() as lease:
                 for place, lines in (
@@ -321,6 +378,25 @@ class SealedRuns:
             reason = f"its command ended with status {result.exit_code}: {last}"
             return _CommandEnd(reason, over_limit)
         return _CommandEnd(None)
+
+    async def _fault_of_trial(self, experiment: Experiment, end: "_CommandEnd", file: Path | None) -> str:
+        """Return what is wrong with what a command did on rows of its lab, by their labels alone; empty: nothing."""
+        context, arrays = self.context, experiment.result.arrays
+        log, executor = context.experiments, context.executor
+        if file is None and end.over_limit:
+            return "it needs more time or memory than commands have beside labs, so it waits for the end of all labs"
+        if file is None:
+            return end.reason or f"it logged no test predictions as {experiment.name}"
+        folds = await executor.fold_view()
+        if log is None or folds is None or not experiment.complete or arrays.oof is None or arrays.test is None:
+            return ""
+        bank = executor.folder.bank
+        try:
+            name = await log.worker.take_test(folds, folds, file, bank, arrays.oof, context.seed)
+            agreement = await log.worker.agree(folds, bank / name, bank / arrays.test, bank / arrays.oof, ())
+        except InvalidSubmission as error:
+            return f"its test predictions cannot be used: {error}"
+        return "" if agreement.agrees else f"its test predictions differ from those logged: {agreement.message}"
 
     async def _keep(self, experiment: Experiment, file: Path | None) -> Retrained:
         """Keep the predictions of a sealed run where they agree with the experiment's own."""
@@ -353,6 +429,12 @@ def _first_name(name: str) -> str:
 def _code(experiment: Experiment) -> dict[str, str]:
     """Return the hashes of an experiment's scripts, without those of its other files."""
     return {name: sha for name, sha in experiment.sources.items() if name.endswith(".py")}
+
+
+def _command_id(experiment: Experiment) -> str:
+    """Return what tells a command, with the scripts of its lab that it runs, from others."""
+    parts = [experiment.lab, experiment.retrain, sorted(_code(experiment).items())]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def _may_run(experiment: Experiment) -> bool:

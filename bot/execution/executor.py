@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.budgets.levels import ExecutionMeter, Level, unbounded
 from bot.evaluation.answers import LabelledView, NodeScore, ScoredFiles
 from bot.evaluation.answers.findings import LINE, GuardFinding, printed_score
-from bot.evaluation.answers.view_names import SWAPPED, Withholding, view_kind
+from bot.evaluation.answers.view_names import SWAPPED, ViewKind, Withholding, view_kind
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.guarding import GuardRunner, record_findings
@@ -162,9 +162,9 @@ class Executor:
         """Return the training rows that are in a fold, as a view with their labels; None where there are no folds."""
         return await self._views.folds()
 
-    async def sealed_folds(self) -> Path:
-        """Return the folder with the folds of all training rows; raises UnsupportedLayout."""
-        return await self._views.sealed_folds()
+    async def folds_of(self, view: ViewKind) -> Path:
+        """Return the folder with the folds of a view's training rows; raises UnsupportedLayout."""
+        return await self._views.folds_of(view)
 
     async def form_fault(self, submission: Path) -> str | None:
         """Return why a file cannot be handed in, in one sentence; None if it can."""

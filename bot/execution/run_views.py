@@ -108,26 +108,23 @@ class RunViews:
         async with self._building:
             if self.self_reported is None and not data.is_dir() and not self._no_folds:
                 try:
-                    await self._build_folds(data, labels, everything=False)
+                    await self._build_folds(data, labels, "holdout")
                 except UnsupportedLayout:
                     self._no_folds = True
         return LabelledView(data, labels, self.card, self.grader) if data.is_dir() else None
 
-    async def sealed_folds(self) -> Path:
-        """Return the folder with the folds of all training rows, for runs on the view `sealed`.
-
-        Raises UnsupportedLayout: there are too few rows for folds.
-        """
-        data, labels = self.folder.evaluator / "sealed-folds", self.folder.evaluator / "sealed-labels"
+    async def folds_of(self, view: ViewKind) -> Path:
+        """Return the folder with the folds of a view's training rows; raises UnsupportedLayout: there are too few rows."""
+        data, labels = self.folder.evaluator / f"{view}-folds", self.folder.evaluator / f"{view}-labels"
         async with self._building:
             if not data.is_dir():
-                await self._build_folds(data, labels, everything=True)
+                await self._build_folds(data, labels, view)
         return data
 
-    async def _build_folds(self, data: Path, labels: Path, *, everything: bool) -> None:
+    async def _build_folds(self, data: Path, labels: Path, of_view: ViewKind) -> None:
         with self.stopwatch.measure("views"):
             await self.worker.build_folds(
-                self.data, self.card, self.seed, FOLDS, data, labels, self.withholding, everything
+                self.data, self.card, self.seed, FOLDS, data, labels, self.withholding, of_view
             )
 
     async def _begin(self) -> None:

@@ -39,6 +39,7 @@ _SENTENCES = {
     "lab.note": "lab {lab} notes: {text}",
     "experiment.logged": "experiment {name} of lab {lab}: {score} ({note})",
     "experiment.completed": "experiment {name} now has test predictions",
+    "retrain.tried": "the retrain command of {name} was tried in its lab: {reason}",
     "experiment.withdrawn": "experiment {name} is withdrawn: {reason}",
     "lab.report": "lab {lab} wrote its report",
     "lab.closed": "lab {lab} closes after {turns} turns: {reason}",

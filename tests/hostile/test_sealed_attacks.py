@@ -174,7 +174,7 @@ async def test_no_label_leaves_a_run_on_all_rows(
     async def nothing() -> None:
         return None
 
-    async def sealed_folds() -> Path:
+    async def folds_of(view: str) -> Path:
         return folders["folds"]
 
     async def keep(self: SealedRuns, one: object, file: Path | None) -> Retrained:
@@ -188,7 +188,7 @@ async def test_no_label_leaves_a_run_on_all_rows(
         leasing=SimpleNamespace(hold_idle=hold_idle),
         view=view,
         fold_view=nothing,
-        sealed_folds=sealed_folds,
+        folds_of=folds_of,
         open_lab=lambda request: sandbox.open_lab(replace(request, mounts={"data": folders["few"], **request.mounts})),
     )
     context: Any = SimpleNamespace(

@@ -25,7 +25,7 @@ _MAX_LINES = 3
 """Lines of one kind at a time."""
 _IDEAS, _IDEA = 8, 120
 """Ideas that one line names, and characters of each."""
-_TYPES = ("analysis.added", "draft.added", "idea.added", "kernel.reproduced")
+_TYPES = ("analysis.added", "draft.added", "idea.added", "kernel.reproduced", "retrain.tried")
 
 
 @dataclass
@@ -67,6 +67,7 @@ class LabNews:
         events, posts = self._events(), self._posts()
         lines = [
             *self._draft(events),
+            *self._trials(events),
             *self._best(),
             *self._board(),
             *self._kernels(posts),
@@ -110,6 +111,15 @@ class LabNews:
         return [
             f"your draft, planned from what was posted: {in_quotes(f'{row.title}. {row.aim} {row.description}', 6_000)}"
             for row in rows
+        ]
+
+    def _trials(self, events: list[Event]) -> list[str]:
+        """Return a line on each of this lab's retrain commands that failed when it was tried."""
+        return [
+            f"the `retrain` command of {event.data['name']} failed when it was tried on 95% of your rows: "
+            f"{in_quotes(event.data['reason'], 400)}; mend it and log it again, arrays unchanged"
+            for event in events
+            if event.type == "retrain.tried" and event.data["lab"] == self.lab and event.data["reason"]
         ]
 
     def _kernels(self, posts: list[Post]) -> list[str]:

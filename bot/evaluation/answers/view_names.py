@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from state.errors import UsageError
 
-ViewKind = Literal["sample", "holdout", "full", "sealed", "swap", "rehearsal", "rehearsal-few"]
+ViewKind = Literal["sample", "holdout", "full", "sealed", "trial", "swap", "rehearsal", "rehearsal-few"]
 SWAPPED: frozenset[ViewKind] = frozenset({"swap", "rehearsal", "rehearsal-few"})
 """Those in which withheld rows stand in for the test rows, so that the submission itself is scored."""
 Withholding = Literal["script", "lab"]

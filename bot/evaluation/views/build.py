@@ -1,7 +1,9 @@
 """Builds views: data folders with some training labels withheld."""
 
+import math
 import random
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -39,6 +41,8 @@ SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
 FULL_VALIDATION = SEALED_VALIDATION = 20
 """Most validation rows of the views that have all other labelled rows, or all, to learn from."""
+TRIAL_WITHOUT = 20
+"""One of so many training rows is left out of a trial, so that arrays kept by row number do not fit there either."""
 FEWER = 4
 """Withheld rows of a notebook check over those of the one with few, by which its time for each row is known."""
 FEWEST_FOLDS = 2
@@ -141,15 +145,15 @@ def build_folds(
     out_dir: Path,
     labels_dir: Path,
     withholding: Withholding = "script",
-    everything: bool = False,
+    of_view: ViewKind = "holdout",
 ) -> str:
     """Give each training row of the hold-out view a fold, so that experiments of all coders can be compared; return how.
 
     All labelled rows are cut, the withheld ones too, but for what is cut by time: the latest rows are withheld, which would
     be a fold of their own, so that blocks are cut from the rows that are left. A lab's small tables are cut into twice as
     many. As a view, `out_dir` asks for the rows in a fold, and the competition's own; `labels_dir` receives labels.csv, the
-    labels of the rows that are validated, and what `fold_lines` reads. With `everything` folds.csv lists all training rows of
-    the competition, as the view `sealed` has them.
+    labels of the rows that are validated, and what `fold_lines` reads. folds.csv lists the training rows of the view
+    `of_view`.
 
     Raises:
         UnsupportedLayout: labels cannot be withheld from this data, or there are too few rows for so many folds.
@@ -172,7 +176,7 @@ def build_folds(
     write_labels(layout, rows, labels_dir)
     line_of = {row: line for line, row in enumerate(train)}
     write_lines(labels_dir, (line_of[row] for row in validated for _ in layout.prediction_rows(row)))
-    row_numbers = _without(_sealed_validation_rows(layout, split, seed), layout) if everything else train
+    row_numbers = _choose(layout, of_view, split, seed)[0].train
     write_folds(layout, split, [(row, fold_of.get(row, -1)) for row in row_numbers], forward=forward, out=staging)
     _put_in_place(staging, out_dir)
     return note
@@ -263,6 +267,13 @@ def _choose(layout: Layout, view: ViewKind, split: RowSplit, seed: int) -> tuple
     if view == "sealed":
         few = _sealed_validation_rows(layout, split, seed)
         return ViewRows(_without(few, layout), few, ()), split.note
+    if view == "trial":
+        few = _sealed_validation_rows(layout, split, seed)
+        units = list(rows_by(train, (lambda row: row) if layout.groups is None else layout.groups.__getitem__).values())
+        counts = Counter(layout.labels[row] for row in train)
+        common = [unit for unit in units if all(counts[layout.labels[row]] >= TRIAL_WITHOUT for row in unit)] or units
+        dropped = {row for unit in rng.sample(common, math.ceil(len(common) / TRIAL_WITHOUT)) for row in unit}
+        return ViewRows([row for row in train if row not in dropped], few, sorted(holdout + final)), split.note
     # Both parts are asked for as one: what a script could see of the difference, it could make use of.
     rows = _askable(layout, holdout + final, rng)
     return ViewRows(train, rows, sorted(holdout + final), frozenset(final).intersection(rows)), split.note

@@ -92,7 +92,7 @@ def _parser() -> _Parser:
     log.add_argument(
         "--oof", metavar="FILE", help="predictions of the training rows, out of fold, as in folds.csv (.npy)"
     )
-    log.add_argument("--validation", required=True, metavar="FILE", help="of the rows of validation.csv")
+    log.add_argument("--validation", metavar="FILE", help="of the rows of validation.csv")
     log.add_argument("--test", metavar="FILE", help="of the rows of the sample submission")
     log.add_argument("--files", nargs="+", default=[], action="extend", metavar="FILE", help="its source files")
     log.add_argument("--retrain", default="", metavar="CMD", help="makes the test predictions from all labelled rows")

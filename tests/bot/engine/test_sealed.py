@@ -19,6 +19,7 @@ from bot.engine.experiment import Experiment, Kind
 from bot.engine.fits import PortfolioFits
 from bot.engine.sealed import (
     SEALED_RUN,
+    TRIAL,
     Retrained,
     SealedRuns,
     _copied_array,
@@ -420,6 +421,61 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
         assert not list((tmp_path / "run/run/labs").glob("sealed*")), "nothing of it stays"
         said = "".join(message.content for message in model.sent[-1])
         assert not any(word in said for word in (good.file, "sealed", "on all rows\n", "differ too much"))
+
+
+@pytest.mark.integration
+async def test_a_coder_is_told_early_which_commands_fail_on_fewer_rows_and_may_replace_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs.bubblewrap()
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr("bot.engine.sealed._FROM", 1.0)
+    monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.1)
+    monkeypatch.setattr("bot.engine.sealed._BEST", 6)
+    monkeypatch.setattr("bot.engine.sealed._IDLE", 'import os, sys; os.execvp("bash", ["bash", "-c", sys.argv[1]])')
+    opposite = PREDICT.replace("-float(sys.argv[1])", "float(sys.argv[1])")
+    same_rows = "[ $(wc -l < data/train.csv) = $(cat rows) ] || { echo rows cached by number >&2; exit 4; }"
+    replies = [
+        sh(
+            f"{typed('fit.py', PREDICT, typed('other.py', opposite, 'python fit.py 0.9'))}; wc -l < data/train.csv > rows; "
+            f"lab log good {FILES} --retrain 'python fit.py 0.9 && lab log good --test test.npy'; "
+            f"lab log cached {FILES} --retrain {shlex.quote(same_rows)}; lab log opposite {FILES} --retrain 'python other.py 0.9'"
+        ),
+        sh("for n in $(seq 600); do sleep 0.2; [ -e over ] && break; done"),
+        sh(f"rm over; python fit.py 0.9; lab log cached {FILES} --files fit.py --retrain 'python fit.py 0.9'"),
+        sh("for n in $(seq 600); do sleep 0.2; [ -e over ] && break; done"),
+    ]
+    model, opened = Scripted(replies), list[RunContext]()
+
+    def agent(context: RunContext) -> Strategy:
+        opened.append(context)
+        return one_lab(context)
+
+    async def tell() -> None:
+        """End the commands that wait once three commands, and then the one in place of another, were tried."""
+        for count in (3, 4):
+            while not opened or len(opened[0].steps.all(TRIAL)) < count:
+                await asyncio.sleep(0.2)
+            (tmp_path / "run/run/labs/lab2/work/over").touch()
+
+    telling = asyncio.create_task(tell())
+    async with asyncio.timeout(400), lived(tmp_path / "run", model, agent=agent) as context:
+        await telling
+        assert context.experiments is not None
+        nodes = {one.name: one for one in context.experiments.all() if one.kind == "model"}
+        by_name = {
+            name: [trial.reason for trial in context.steps.all(TRIAL, one.node).values()] for name, one in nodes.items()
+        }
+        assert set(by_name) == {"good", "cached", "opposite"}, "logged again, it is the same experiment"
+        assert by_name["good"] == [""]
+        assert by_name["cached"][1:] == [""], "its new command works"
+        assert nodes["cached"].retrain == "python fit.py 0.9" and set(nodes["cached"].sources) == {"fit.py"}
+        assert "differ" in by_name["opposite"][0]
+        told = "".join(message.content for message in model.sent[2])
+        assert "status 4: rows cached by number" in told and "command of opposite" in told
+        assert "command of good" not in "".join(message.content for message in model.sent[-1])
+        run = retrained(context, nodes["cached"].node)
+        assert run is not None and run.file, "the new command is the one that is run on all rows"
 
 
 @pytest.mark.integration

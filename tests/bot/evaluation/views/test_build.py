@@ -12,7 +12,7 @@ from tests.bot.evaluation.written_layouts import write_layout
 
 SUBMISSION = ("id", "a", "b")
 TASK = card("log_loss", ("a", "b"))
-VIEWS = ("sample", "holdout", "sealed", "full")
+VIEWS = ("sample", "holdout", "sealed", "trial", "full")
 
 
 @pytest.fixture
@@ -70,6 +70,7 @@ def test_views_of_one_seed_share_their_parts(data):
     assert ids["full"][1] < everything and len(ids["full"][1]) == 20
     assert ids["sealed"][0] | ids["sealed"][1] == everything and not ids["sealed"][0] & ids["sealed"][1]
     assert ids["sealed"][1] < ids["holdout"][1] and len(ids["sealed"][1]) == 10
+    assert ids["trial"][0] < ids["holdout"][0] and len(ids["trial"][0]) == 665 and ids["trial"][1] == ids["sealed"][1]
 
 
 def test_sample_has_few_rows_and_their_test_rows(data):
