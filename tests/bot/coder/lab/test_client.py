@@ -133,7 +133,7 @@ async def test_a_refusal_goes_to_stderr_with_status_1(socket: Path, handler: Rem
         (("scroe", "x.py"), "invalid choice: 'scroe'"),
         (("score",), "FILE"),
         (("score", "missing.py"), "cannot read 'missing.py': No such file"),
-        (("log", "lgbm"), "--validation"),
+        (("log", "lgbm"), "validation is missing"),
         (("log", "lgbm", "--validation", "x.npy"), "cannot read 'x.npy'"),
         (("log", "lgbm", "--validation", str(CLIENT / "report.py"), "--seconds", "x"), "--seconds"),
         (("fit", "lgbm", "--train", "x.npz"), "--validation, --test"),
