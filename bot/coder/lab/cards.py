@@ -165,6 +165,9 @@ def gain_in_words(gain: Gain) -> str:
 def ensemble_line(context: RunContext, blend: BlendSoFar) -> str:
     """Return the newest ensemble: its score, its gain over its best member, and its members with their weights."""
     names = {node: experiment_name(context.store, context.run_id, node) for node in blend.weights}
+    withdrawn: frozenset[int] = frozenset() if context.experiments is None else context.experiments.withdrawn()
+    if removed := [names[node] for node in blend.weights if node in withdrawn]:
+        return f"the engine's ensemble is being fitted again, without {', '.join(removed)}"
     by_weight = sorted(blend.weights.items(), key=lambda item: (-abs(item[1]), item[0]))
     members = ", ".join(f"{names[node]} {weight:.2f}" for node, weight in by_weight[:_MEMBERS])
     members += f" and {len(by_weight) - _MEMBERS} more" if len(by_weight) > _MEMBERS else ""

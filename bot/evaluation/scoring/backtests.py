@@ -2,7 +2,8 @@
 
 At each cut-off a plain model of trees (HistGradientBoosting of scikit-learn) learns from what is earlier. Its score on rows as
 far ahead as the hidden test is compared with its score on rows as near as the validation rows. Labelled rows are fewer
-than both together, so windows are half as long.
+than both together, so windows are half as long. Where test rows follow each of several stretches of training rows, a cut-off is a
+place in all of these.
 """
 
 import math
@@ -18,6 +19,7 @@ from bot.evaluation.metrics.registry import METRICS, Metric
 from bot.evaluation.scoring.prediction_file import read_truth
 from bot.evaluation.views.build import view_info
 from bot.evaluation.views.opened_view import OpenedView
+from bot.evaluation.views.timeline import train_stretches
 from scrapers.snapshots.times import parse_times
 from state.errors import InvalidSubmission, UnsupportedLayout
 
@@ -54,7 +56,7 @@ def distance_factors(
     table = None if metric is None or metric.input_kind != "number" else _labelled_rows(view, labelled, column)
     if metric is None or table is None:
         return None
-    x, y = table
+    x, y, age = table
     info = view_info(view.labels)
     validated = round(_SHORTER * len(view.asked_ids))
     withheld = validated if info is None else round(_SHORTER * info.validation_rows)
@@ -65,9 +67,12 @@ def distance_factors(
     changes, start = list[float](), time.monotonic()
     first_cutoff = max(15, _MIN_TRAINING_SHARE * len(y))
     for cutoff in np.linspace(last_cutoff, first_cutoff, CUTOFFS).astype(int):  # the latest say most
-        validation, test = slice(cutoff, cutoff + validated), slice(cutoff + withheld, cutoff + withheld + forecast)
-        windows = ((cutoff, validation), (test.start if refitted else cutoff, test))
-        distances = [_distance(metric, view, x[:end], y[:end], x[rows], y[rows]) for end, rows in windows]
+        begin = cutoff + withheld
+        windows = ((cutoff, cutoff, validated), (begin if refitted else cutoff, begin, forecast))
+        distances = []
+        for end, first, length in windows:
+            learned, predicted = age < end, (age >= first) & (age < first + length)
+            distances.append(_distance(metric, view, x[learned], y[learned], x[predicted], y[predicted]))
         if all(distance is not None and distance > 0 for distance in distances):
             changes.append(math.log((distances[1] or 1) / (distances[0] or 1)))
         if time.monotonic() - start > seconds:
@@ -80,8 +85,11 @@ def distance_factors(
     return math.exp(min(middle, 0) - half), math.exp(max(middle, 0) + half)
 
 
-def _labelled_rows(view: OpenedView, labelled: LabelledView, column: str) -> tuple[Array, Array] | None:
-    """Return features and labels (rows, prediction columns) of training and hold-out rows, in the order of time."""
+def _labelled_rows(view: OpenedView, labelled: LabelledView, column: str) -> tuple[Array, Array, Array] | None:
+    """Return features and labels (rows, prediction columns) of training and hold-out rows, in the order of time.
+
+    With them their ages: how many rows would be earlier if all stretches of training rows, between test rows, were one.
+    """
     layout = view.layout
     labelled_rows = [row for row in range(len(view.train)) if layout.has_label(row)]
     try:
@@ -99,7 +107,15 @@ def _labelled_rows(view: OpenedView, labelled: LabelledView, column: str) -> tup
     if times is None:
         return None
     order = np.argsort(times, kind="stable")
-    return _numbers(table, times)[order], np.vstack([truth, holdout_truth])[order]
+    return _numbers(table, times)[order], np.vstack([truth, holdout_truth])[order], _ages(view, column, times)[order]
+
+
+def _ages(view: OpenedView, column: str, times: Sequence[float]) -> Array:
+    test_times = parse_times(view.test[column].tolist() if column in view.test else view.test_ids)
+    stretches = None if test_times is None else train_stretches(times, test_times)
+    stretch = pd.Series([0 if stretches is None else stretches[time] for time in times])
+    rank = pd.Series(times).groupby(stretch).rank(method="first") - 1
+    return (rank / stretch.map(stretch.value_counts()) * len(times)).to_numpy(float)
 
 
 def _numbers(table: pd.DataFrame, times: Sequence[float]) -> Array:

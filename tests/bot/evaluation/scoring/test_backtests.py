@@ -2,12 +2,15 @@
 
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.scoring.backtests import distance_factors
+from bot.evaluation.scoring.backtests import _ages, distance_factors
 from bot.evaluation.views.build import build_view
 from bot.evaluation.views.opened_view import OpenedView
 from tests.bot.evaluation.parts import card, write
@@ -53,3 +56,14 @@ def test_a_trend_that_each_cut_off_shows_is_not_cut(tmp_path: Path) -> None:
     """Of trees, which do not go beyond what they saw, the distance grows as the time does."""
     trend = factors(tmp_path / "trend", 0.0, 60, slope=1.0)
     assert trend is not None and trend[1] > 2.5
+
+
+def test_rows_between_test_rows_are_as_old_as_their_place_in_their_stretch() -> None:
+    days = [float(day) for day in range(90)]
+    train, test = ([day for day in days if (day % 30 >= 20) is is_test] for is_test in (False, True))
+    view: Any = SimpleNamespace(
+        test={"day": pd.Series([date.fromordinal(700_000 + int(day)).isoformat() for day in test])}
+    )
+    shift = (date.fromordinal(700_000) - date(1970, 1, 1)).days
+    times = [(shift + day) * 86_400 for day in train]
+    assert _ages(view, "day", times).tolist() == [3.0 * place for place in range(20)] * 3
