@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from bot.coder.lab.calls import LabCall, Withdraw
-from bot.coder.lab.cards import board
+from bot.coder.lab.cards import board, ensemble_line
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment
 from bot.engine.experiments import MOST_BLAMES
+from bot.engine.results import BlendSoFar
 from bot.engine.tree import BASELINE
+from bot.evaluation.answers import NodeScore
 from bot.execution.record import SCORED_EXPERIMENT
 from state.experiments import replace_result
 from tests.bot.coder.lab.experimenting import experiments, lab, log, predictions, two_labs
@@ -227,7 +229,10 @@ async def test_a_withdrawn_experiment_stays_on_the_board_and_is_chosen_for_nothi
         unknown = await three(LabCall(Withdraw("nobody")))
         baseline = await three(LabCall(Withdraw("baseline", "it breaks a rule")))
         later = await log(three, "later", 0.5)
-        best, lines = experiments(context).best(), board(context)
+        best = experiments(context).best()
+        weights = {one.node: 0.5 for one in experiments(context).all()}
+        ensemble = ensemble_line(context, BlendSoFar(tuple(weights), weights, "mean", NodeScore(0.4)))
+        lines = board(context)
         complete = {node.id for node in load_tree(context).nodes if node.complete}
         nodes = {one.name: one.node for one in experiments(context).all()}
     assert (told.status, again.status, unknown.status, baseline.status) == (0, 0, 1, 0)
@@ -235,4 +240,5 @@ async def test_a_withdrawn_experiment_stays_on_the_board_and_is_chosen_for_nothi
     assert best is not None and best.name == "later"
     assert "against honest, paired" in later.text
     assert any(line.startswith("leaky") and "withdrawn" in line for line in lines)
+    assert ensemble == "the engine's ensemble is being fitted again, without leaky"
     assert nodes["leaky"] not in complete and {nodes["honest"], nodes["later"]} <= complete
