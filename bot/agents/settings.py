@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from bot.agents import AGENTS, AgentName, agent_of
+from bot.agents import AgentName, agent_of
 from bot.agents.comind.settings import RoundsSettings
 from bot.agents.tree.settings import AdaptiveSettings, TreeSearchSettings
 from bot.coder.coder_config import ChosenCoder
@@ -104,8 +104,8 @@ class AgentRunSettings(RunSettings, RunOptions):
 
     @property
     def spare_baseline(self) -> bool:
-        """Whether the engine's baseline is submitted only where the agent has nothing else; blended runs have no agent."""
-        return self.agent in AGENTS and "baseline" not in agent_of(self.agent).parts
+        """Whether the engine's baseline is submitted only where the agent has nothing else."""
+        return "baseline" not in agent_of(self.agent).parts
 
     @property
     def of_agents(self) -> tuple[BaseModel, ...]:

@@ -63,7 +63,7 @@ class MachineOptions(ClosedModel):
         default=None, ge=1, description="maximum number of nodes, including the baseline", examples=[20]
     )
     split_seed: Annotated[int, Option()] = Field(
-        default=0, description="seed of the withheld rows; runs with the same one can be compared and blended"
+        default=0, description="seed of the withheld rows; runs with the same one can be compared"
     )
     parallel: Annotated[int, Option()] = Field(default=1, ge=1, description="number of nodes to work on in parallel")
     sandbox: Annotated[BackEndChoice, Option()] = Field(

@@ -264,8 +264,7 @@ async def open_run_context(
         settings,
         community if settings.community else None,
         agent_settings=settings.of_agents,
-        # A blend's members are experiments, whatever made them.
-        labs=settings.in_labs or bool(settings.blended),
+        labs=settings.in_labs,
         own_data=settings.own_data,
         withholding=settings.withholding,
         spare_baseline=settings.spare_baseline,

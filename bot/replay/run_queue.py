@@ -112,8 +112,6 @@ def unfinished_jobs(folders: Sequence[RunFolder], snapshots: Mapping[str, Snapsh
 
 
 def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, snapshots: Mapping[str, Snapshot]) -> Job:
-    if settings.blended:
-        raise UsageError(f"{folder.path} is an unfinished ensemble: remove it and run `bot blend` again")
     moved_snapshot = next((s for slug, s in snapshots.items() if is_run_on(slug, run_id)), None)
     snapshot = moved_snapshot or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS, own_data=settings.own_data)
     configuration = read_settings(settings.config)

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from bot.agents import AgentName
 from bot.agents.settings import AgentRunSettings, ReplayOptions
 from scrapers.snapshots.card import TaskCard
 from state.errors import UsageError
@@ -23,8 +22,6 @@ PACKAGES = ("kaggle-bot", "numpy", "scipy", "pandas", "scikit-learn", "pillow", 
 class ReplaySettings(AgentRunSettings, ReplayOptions):
     """All settings of one replay."""
 
-    agent: AgentName | Literal["blend"] = "comind"
-    blended: tuple[str, ...] = Field(default=(), description="runs to combine instead of a search")
     snapshot: Path
     own_data: bool = Field(default=False, description="own data: no leaderboard; answers of withheld rows only")
     force: bool = Field(
@@ -32,11 +29,6 @@ class ReplaySettings(AgentRunSettings, ReplayOptions):
     )
     cutoff: datetime
     fleet: str | None = Field(default=None, description="Ray cluster that runs scripts (default: this machine)")
-
-    @property
-    def in_labs(self) -> bool:
-        """Whether rows are withheld for labs; a blend withholds those of the runs that it blends."""
-        return self.chosen_coder.labs if self.blended else super().in_labs
 
 
 def cutoff_on(card: TaskCard, cutoff: datetime | Literal["deadline"]) -> datetime:

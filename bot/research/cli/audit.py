@@ -17,7 +17,6 @@ from bot.research.audit.audit import audit_run
 from scrapers.posts.ingest import cleaned_rows
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
-from state.errors import UsageError
 from state.store import Store
 from state.tables import CommunityRow, KernelVersion, Observation, PostedMessage, Topic
 
@@ -33,8 +32,6 @@ def audit(
     """
     folder = RunFolder(run)
     run_id, settings = read_config(folder)
-    if settings.blended:
-        raise UsageError(f"no model was asked for {run}: audit the runs it combines, {', '.join(settings.blended)}")
     loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS, own_data=settings.own_data)
     rows = asyncio.run(cleaned_rows(loaded.community.posts(loaded.path, loaded.card.slug)))
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
