@@ -30,7 +30,6 @@ from state.tables import (
     Draft,
     Event,
     Execution,
-    ExperimentRow,
     Idea,
     Lab,
     LedgerEntry,
@@ -396,9 +395,6 @@ class RunRecord:
         for step in self._unfinished_steps:
             if step.name == "blend":
                 yield Doing(None, "fits the ensemble", iso(step.started_at))
-            if step.name == "sealed":
-                row = self._session.get(ExperimentRow, (self.id, step.node))
-                yield Doing(None, f"fits {row.name if row else step.node} on all rows", iso(step.started_at))
         query = select(Event).where(Event.run_id == self.id, col(Event.type).in_((IDLE_STARTED, IDLE_ENDED)))
         events = self._session.exec(query.order_by(col(Event.seq).desc()).limit(_IDLE_EVENTS)).all()
         open_work = {event.data["name"]: event for event in reversed(events)}

@@ -281,7 +281,9 @@ class SealedRuns:
             )
             mounts = await self._mounts(experiment, folder, "trial" if is_trial else "sealed")
             request = replace(copying, mounts=mounts, environment={_SEALED: f"/lab/work/{_KEPT_FOLDER}"})
-            end = await self._command(experiment, copying, request)
+            work_name = f"tries to retrain {experiment.name}" if is_trial else f"fits {experiment.name} on all rows"
+            with executor.reported_idle_work(work_name):
+                end = await self._command(experiment, copying, request)
             # Logged again it has the number that it has in the run, or none.
             names = (experiment.name, _first_name(experiment.name))
             file = await _copied_array(names, folder, beside_scripts=end.reason is None)

@@ -1,8 +1,8 @@
 """Executions: a script on a view in the sandbox, and the evaluator's score of its files."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -280,14 +280,20 @@ class Executor:
         Raises InfrastructureFailure: the sandbox failed.
         """
         request.out.mkdir(parents=True, exist_ok=True)
-        self._record(IDLE_STARTED, request.execution_id)
-        try:
+        with self.reported_idle_work(request.execution_id):
             outcome = await self.sandbox.run(replace(request, lease=lease), Rules(self.settings.rules, request))
-        finally:
-            self._record(IDLE_ENDED, request.execution_id)
         if outcome.reason is ExitReason.INFRASTRUCTURE:
             raise InfrastructureFailure(outcome.detail or "the sandbox failed")
         return outcome
+
+    @contextmanager
+    def reported_idle_work(self, name: str) -> Iterator[None]:
+        """Report work in idle time, for whoever looks at the run."""
+        self._record(IDLE_STARTED, name)
+        try:
+            yield
+        finally:
+            self._record(IDLE_ENDED, name)
 
     def _record(self, event: str, name: str) -> None:
         with suppress(StateUnavailable), self.store.write(durable=False) as tx:

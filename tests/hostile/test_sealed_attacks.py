@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -186,6 +186,7 @@ async def test_no_label_leaves_a_run_on_all_rows(
         folder=SimpleNamespace(labs=folders["labs"], experiments=folders["experiments"]),
         settings=SimpleNamespace(limits=limits),
         leasing=SimpleNamespace(hold_idle=hold_idle),
+        reported_idle_work=lambda name: nullcontext(),
         view=view,
         fold_view=nothing,
         folds_of=folds_of,

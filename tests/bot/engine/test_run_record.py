@@ -11,7 +11,6 @@ import pytest
 from bot.coder.lab.steps import TURN
 from bot.engine.attempts import BLEND
 from bot.engine.run_record import NodeCounts, Pool, RunRecord
-from bot.engine.sealed import SEALED_RUN
 from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.evaluation.answers.findings import guard_passed, not_run, suspicious
@@ -94,7 +93,6 @@ def test_what_labs_and_idle_time_are_at_is_shown_and_what_an_earlier_start_left_
         start_step(tx, run_id, TURN, Key(1, attempt=1))
         start_step(tx, run_id, thinks, Key(2))
         start_step(tx, run_id, BLEND)
-        start_step(tx, run_id, SEALED_RUN, Key(5))
         for type, name in (("started", "fit-a"), ("started", "fit-b"), ("ended", "fit-a")):
             tx.record(f"idle.{type}", run_id=run_id, name=name)
         start_step(tx, run_id, SELECTED, Key())
@@ -104,7 +102,6 @@ def test_what_labs_and_idle_time_are_at_is_shown_and_what_an_earlier_start_left_
             "lab 1: python train.py",
             "lab 2: waits for its model",
             "idle time: fits the ensemble",
-            "idle time: fits 5 on all rows",
             "idle time: fit-b",
         ]
         assert record.phase == "selection"

@@ -212,7 +212,7 @@ async def test_a_run_makes_way_for_one_that_counts_twice_as_much_and_ends_when_i
         waiting = [experiment(2)]
         monkeypatch.setattr(SealedRuns, "_due", lambda self: next((e for e in waiting if e.node not in finished), None))
 
-        async def run(one: Experiment) -> Retrained:
+        async def run(one: Experiment, *, is_trial: bool = False) -> Retrained:
             if one.node == 2 and not finished:
                 await may_end.wait()
             finished.append(one.node)
@@ -251,7 +251,7 @@ async def test_a_run_that_needs_what_labs_have_waits_for_their_end_with_those_of
         )
         runs = SealedRuns(context)
 
-        async def run(one: Experiment) -> Retrained:
+        async def run(one: Experiment, *, is_trial: bool = False) -> Retrained:
             if one.node == 2 and not runs.labs_ended:
                 raise _Postponed
             finished.append(one.node)
@@ -348,7 +348,7 @@ async def test_what_came_of_a_sealed_run_is_kept_and_a_failure_is_kept_as_one(tm
             create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=None)
         context: Any = SimpleNamespace(steps=Steps(store, RUN), experiments=None)
 
-        async def fails(one: Experiment) -> Retrained:
+        async def fails(one: Experiment, *, is_trial: bool = False) -> Retrained:
             raise OSError("the disk is full")
 
         runs = SealedRuns(context)
