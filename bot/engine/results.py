@@ -18,6 +18,8 @@ BLENDED = "blend.fitted"
 """Type of the event with the result of fitting a blend."""
 _BEST, _NEWEST = 20, 10
 """Rows shown of a longer table."""
+_BEST_OF_PORTFOLIO = 3
+"""Rows of models that the engine fits."""
 _TITLE = 100
 
 
@@ -133,8 +135,12 @@ def nodes_in_words(nodes: Sequence[int | str]) -> str:
 
 
 def results(run: RunRecord) -> tuple[Result, ...]:
-    """Return the scripts that have ended, by number; of many, the best and the newest."""
-    nodes = [node for node in run.scripts if node.status in ("valid", "buggy")]
+    """Return the scripts and experiments that have ended, by number; of many, the best and the newest."""
+    experiments = {experiment.node: experiment for experiment in run.experiments}
+    portfolio = [e for e in experiments.values() if e.kind == "portfolio"]
+    portfolio.sort(key=lambda e: (-run.oriented(e.result.score), e.node))
+    left_out = {experiment.node for experiment in portfolio[_BEST_OF_PORTFOLIO:]}
+    nodes = [node for node in run.scripts if node.status in ("valid", "buggy") and node.id not in left_out]
     with_score = [node for node in nodes if node.score is not None]
     with_score.sort(key=lambda node: (-run.oriented(node.score or 0.0), node.id))
     shown_ids = {node.id for node in (*with_score[:_BEST], *nodes[-_NEWEST:])}
@@ -142,8 +148,10 @@ def results(run: RunRecord) -> tuple[Result, ...]:
     for node in (node for node in nodes if node.id in shown_ids):
         title, execution = run.titles.get(node.draft_id or "", ""), run.execution_of(node.id)
         plan = next((line for line in node.plan.splitlines() if line.strip()), "")
+        if (experiment := experiments.get(node.id)) is not None:
+            title = ": ".join(filter(None, (experiment.name, experiment.note)))
         # The title of a lab's script is its coder's note, which follows that of the draft.
-        if title and plan.startswith(f"{title}: "):
+        elif title and plan.startswith(f"{title}: "):
             title = plan.removeprefix(f"{title}: ")
         result = Result(
             node=node.id,

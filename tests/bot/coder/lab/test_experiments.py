@@ -13,11 +13,13 @@ from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment
 from bot.engine.experiments import MOST_BLAMES
-from bot.engine.results import BlendSoFar
+from bot.engine.results import BlendSoFar, results
+from bot.engine.run_record import RunRecord
 from bot.engine.tree import BASELINE
 from bot.evaluation.answers import NodeScore
 from bot.execution.record import SCORED_EXPERIMENT
 from state.experiments import replace_result
+from state.tables import ExperimentRow
 from tests.bot.coder.lab.experimenting import experiments, lab, log, predictions, two_labs
 from tests.bot.engine.parts import RUN, opened
 
@@ -217,6 +219,19 @@ def blame(context: RunContext, one: Experiment) -> None:
     result = SCORED_EXPERIMENT.dump_python(one.result, mode="json") | {"check": "gains less than its folds promise"}
     with context.store.write() as tx:
         replace_result(tx, RUN, one.node, result)
+
+
+async def test_results_name_experiments_and_only_the_best_of_the_portfolio(tmp_path: Path) -> None:
+    async with opened(tmp_path, 5, labs=True) as context:
+        two, _ = await two_labs(context)
+        for number in range(5):
+            await log(two, f"m{number}", 0.1 * number, note="a formula")
+        with context.store.write() as tx:
+            for experiment in experiments(context).all()[:4]:
+                tx.session.get_one(ExperimentRow, (RUN, experiment.node)).kind = "portfolio"
+        with context.store.read() as session:
+            titles = [result.title for result in results(RunRecord.load(session, RUN))]
+    assert titles[1:] == [f"m{number}: a formula" for number in (1, 2, 3, 4)]
 
 
 async def test_a_withdrawn_experiment_stays_on_the_board_and_is_chosen_for_nothing(tmp_path: Path) -> None:
