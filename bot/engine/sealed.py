@@ -99,7 +99,7 @@ SEALED_RUN = StepKind("sealed", Retrained)
 
 
 @dataclass(frozen=True)
-class Trial:
+class RetrainTrial:
     """What came of a command that was tried on rows of its lab."""
 
     command: str
@@ -108,7 +108,7 @@ class Trial:
     """Why it failed, in one sentence; empty where it did not."""
 
 
-TRIAL = StepKind("retrain_trial", Trial)
+TRIAL = StepKind("retrain_trial", RetrainTrial)
 
 
 def retrained(context: RunContext, node: int) -> Retrained | None:
@@ -230,13 +230,13 @@ class SealedRuns:
         """Run a command on rows of its lab, whose coder is told where it fails."""
         context, command = self.context, _command_id(experiment)
 
-        async def run() -> Trial:
+        async def run() -> RetrainTrial:
             try:
-                return Trial(command, (await self._run(experiment, is_trial=True)).reason)
+                return RetrainTrial(command, (await self._run(experiment, is_trial=True)).reason)
             except (BotError, OSError) as error:
-                return Trial(command, str(error))
+                return RetrainTrial(command, str(error))
 
-        def save(tx: Transaction, trial: Trial) -> None:
+        def save(tx: Transaction, trial: RetrainTrial) -> None:
             record_trial(tx, context.run_id, experiment.node, experiment.name, experiment.lab, trial.reason)
 
         earlier = context.steps.all(TRIAL, experiment.node)
