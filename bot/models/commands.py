@@ -3,10 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from bot.models.fences import FENCE, Block, fenced_blocks, lines_of
+from bot.models.fences import FENCE, Block, ends_inside_text, fenced_blocks, is_shell, lines_of
 
-_SHELLS = ("sh", "bash", "shell", "zsh")
-_HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?P<quote>['\"]?)\\?(?P<word>\w+)(?P=quote)")
 _CARRIAGE = re.compile(r"\r+(?=\n|\Z)")
 _BACKTICKS = re.compile(r"`{3,}")
 
@@ -14,13 +12,14 @@ _BACKTICKS = re.compile(r"`{3,}")
 def command_in(text: str) -> str | None:
     """Return the command of a reply: its fenced `sh` (or `bash`, `shell`, `zsh`) blocks, joined in order by newlines.
 
-    A block that is never closed is no command, as its end is missing. A fence inside a here-document closes nothing.
+    A block that is never closed, or in which another opens, is no command, as its end is missing. A fence inside a
+    here-document closes and opens nothing.
 
     Returns:
         None if there is no closed block.
     """
     lines = lines_of(text)
-    commands = [block.code(lines) for block in _blocks(lines) if _is_shell(block.language) and block.end is not None]
+    commands = [block.code(lines) for block in _blocks(lines) if is_shell(block.language) and _is_whole(block, lines)]
     return "\n".join(commands) if commands else None
 
 
@@ -31,8 +30,8 @@ def prose_and_command(text: str) -> tuple[str, str] | None:
         None unless there is exactly one shell block, and it is closed.
     """
     lines = lines_of(text)
-    shells = [block for block in _blocks(lines) if _is_shell(block.language)]
-    if len(shells) != 1 or shells[0].end is None:
+    shells = [block for block in _blocks(lines) if is_shell(block.language)]
+    if len(shells) != 1 or shells[0].end is None or not _is_whole(shells[0], lines):
         return None
     around = ("\n".join(lines[: shells[0].opened]).strip(), "\n".join(lines[shells[0].end + 1 :]).strip())
     return "\n\n".join(part for part in around if part), shells[0].code(lines)
@@ -56,23 +55,16 @@ def without_command(prose: str) -> str:
 def _plain(line: str) -> str:
     """Return the line, without the language if it opens a shell block."""
     opening = FENCE.match(line)
-    return opening["fence"] if opening and _is_shell(opening["info"].split(" ")[0]) else line
-
-
-def _is_shell(language: str) -> bool:
-    return language.lower() in _SHELLS
+    return opening["fence"] if opening and is_shell(opening["info"].split(" ")[0]) else line
 
 
 def _blocks(lines: Sequence[str]) -> list[Block]:
-    return list(fenced_blocks(lines, lambda language, code: _is_shell(language) and _in_here_document(code)))
+    return list(fenced_blocks(lines, lambda language, code: is_shell(language) and ends_inside_text(language, code)))
 
 
-def _in_here_document(code: Sequence[str]) -> bool:
-    """Return whether the lines of a script end within a here-document."""
-    awaited: list[str] = []
-    for line in code:
-        if not awaited:
-            awaited = [heredoc["word"] for heredoc in _HEREDOC.finditer(line)]
-        elif line.strip() == awaited[0]:
-            awaited.pop(0)
-    return bool(awaited)
+def _is_whole(block: Block, lines: Sequence[str]) -> bool:
+    """Return whether a block of a shell has an end of its own, before another block opens."""
+    code = lines[block.opened + 1 : block.end]
+    fences = ((number, FENCE.match(line)) for number, line in enumerate(code))
+    inner = (number for number, fence in fences if fence and fence["fence"].startswith(block.fence))
+    return block.end is not None and all(ends_inside_text(block.language, code[:number]) for number in inner)

@@ -3,28 +3,48 @@
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
+
+from bot.models.fences import FENCE, end_of_block
 
 Call = dict[str, Any]
 """A tool call as an endpoint's `tool_calls` has it; its arguments are an object, or the text that was to be one."""
 
 _REASONING = (
-    r"(?i:(?:\w{1,20}[:_])?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|analysis|scratch_?pad|cot)(?:_\w{7})?)"
+    r"(?:\w{1,20}[:_])?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|analysis|scratch_?pad|cot)(?:_\w{7})?"
 )
-"""In tags: DeepSeek, Qwen, GLM, Kimi, whose templates may open it in the prompt; EXAONE; with prefixes Seed-OSS, LongCat."""
-_OPENING = re.compile(
-    rf"<(?!\|(?i:end))[|｜]?{_REASONING}(?:_start)?[|｜]?>|\[(?:THINK|REASONING)\]|◁think▷|<\|channel>thought|<\|inner_prefix\|>"
-    r"|<unused94>thought"
+"""Names of tags around reasoning, whose templates may open it in the prompt: DeepSeek, Qwen, GLM, Kimi, Seed-OSS, and so on."""
+_OF_ANSWER = re.compile(
+    r"(?:.*[_:.-])?(?:(?:answer|response|reply|solution|output|result|submission|code|script|command|cmd|action|file|patch|param(?:eter)?"
+    r"|call|value)s?|final|respond|run|execute|ba?sh|shell|python|json|(?:tool|function)\w*|invoke|key)|assistant|model|start_of_turn|te?xt"
+    r"|turn|header_id|box|div|pre|span|section|article|blockquote|center|body|html|table|t[rdh]|[uo]l|li|h\d"
 )
-"""What opens reasoning: also Magistral, Command A, Kimi-VL, Gemma 4, MedGemma, Sky-T1, Apertus."""
-_CLOSING = re.compile(
-    rf"<(?:[|｜]?[/\\] ?|\|(?i:end_(?:of_)?)){_REASONING}[|｜]?\s?>|<\|{_REASONING}_end\|>|\[/(?:THINK|REASONING)\]|◁/think▷"
-    r"|<channel\|>|<\|inner_suffix\|>|<unused95>"
+"""Names of tags around an answer, a call or parts of either, of a template's tokens, and of HTML."""
+_PREFIX = r"(?:[｜|]{1,2}DSML[｜|]{1,2} ?|\w{1,20}[:_])?"
+_TOOL = rf"{_PREFIX}(?i:tool_?calls?|function_?calls?|tools?|tool_uses?|tool_code)"
+_CALLED, _PARAMETER, _ARG = rf"{_PREFIX}(?:function|invoke)", rf"{_PREFIX}param(?:eter)?", r"(?:\w{1,20}_)?arg_"
+_MARGIN = r"(?:[^\w\n`{<>\[\]\"']|[\d_]){0,12}"
+_MARK = re.compile(
+    rf"(?mi)(?P<quote>(?<=[\"'`}}])|(?<=\\n))?+(?:(?=(?P<code>{FENCE.pattern})) {{0,3}}[`~]+"
+    r"|(?P<odd><\|channel>thought|<\|inner_prefix\|>|<unused94>thought|\A\s*Here(?:'s| is) my thought process:"
+    r"|(?P<closing><channel\|>|<\|inner_suffix\|>|<unused95>|\nHere(?:'s| is) my response:))"
+    r"|(?<=[:,=(\[{])\s?\"(?:[^\"\\\n]|\\.)*+\""
+    rf"|<(?P<argument>{_PARAMETER}|{_ARG}value)\b[^<>]*>(?s:.*?)</(?P=argument)>"
+    r"|[<\[◁][|｜]?(?P<slash>[/\\]\s?|end_(?:of_)?)?(?:begin_of_)?(?P<name>[^\W\d_][\w:.-]{1,40}?)"
+    r"(?:_start|(?P<end>_end))?(?:\s[^<>\n]*)?[|｜]?[>\]▷]"
+    rf"|(?P<heading>^{_MARGIN}(?:my |the )?(?P<final>final )?(?:answer|response|solution|command|script|final|done thinking)"
+    rf"(?:{_MARGIN}(?=$|[{{`])|(?(final)\**:|(?!)))))(?(quote)(?![\"'`\\]))"
 )
-_TAG = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}")
-_GRANITE = re.compile(r"\A\s*Here(?:'s| is) my thought process:.*?(?:Here(?:'s| is) my response:|\Z)", re.DOTALL)
+"""Code, marks of Apertus, Gemma and Granite, arguments of calls, tags of any name, and headings over the answer itself."""
+_SECTION = re.compile(rf"(?mi)\A\s*{_MARGIN}(?:let me |my )?{_REASONING}(?: \w+){{0,2}}{_MARGIN}(?:[:.]|$)")
+_COMMAND = re.compile(
+    r"(?mi)^ {0,3}(?:```|~~~)|\{\s*[\"'][\w .-]+[\"']\s*:|[<\[✿][|｜:\w]*(?:tool|function|invoke|action|python)|^action:"
+)
+"""Signs of what would be run or read."""
 _BEFORE = re.compile(
     r"\A\s*(?:<\|begin_of_(?:box|solution)\|>|<(?:final|(?:final_)?answer|response)>|<\|START_RESPONSE\|>"
     r"|<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?)\s*"
@@ -34,16 +54,11 @@ _BEHIND = re.compile(
     r"|</(?:final|(?:final_)?answer|response|s)>|<｜end▁of▁sentence｜>)\s*)+\Z"
 )
 """What stands before and behind an answer itself."""
-_NEXT_TURN = re.compile(
-    r"(?s)<\|(?:im_end|eot_id)\|>\s*<\|(?:im_start|start_header_id)\|>(?:user|system|tool|ipython).*"
-)
-"""What a model that does not stop writes for others."""
-_FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)$")
+_NEXT_TURN = re.compile(r"(?s)<\|(?:im_end|eot_id)\|>\s*<\|(?:im_start|start_header_id)\|>(?:user|system|tool|ipy).*")
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """A message's fields beside its text: DeepSeek's, which most servers took over, and OpenRouter's, vLLM's and Ollama's."""
 REASONING_PARTS = ("thinking", "reasoning", "reasoning_text")
 """Types of a text's parts: Mistral's, and others'."""
-_QUOTED_UP_TO, _QUOTED_FROM = re.compile(r"([\"'`}]|\\n)\Z"), re.compile(r"[\"'`\\]")
 _CHANNEL = re.compile(
     r"(?s)(?:<\|start\|>assistant|<\|channel\|>)(?P<header>[^<]*(?:<\|(?:channel|constrain)\|>[^<]*){0,2})<\|message\|>"
     r"(?P<body>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)"
@@ -58,22 +73,21 @@ _LAST_CHANNEL = re.compile(rf"(?:\A\s*|assistant ?)(?:final|commentary(?: {_RECI
 
 def answer_of(text: str) -> str:
     """Return a model's text without reasoning and other marks, empty if all was reasoning; calls in channels as `<tool_call>`."""
-    text = _GRANITE.sub("", _NEXT_TURN.sub("", text.replace("\r\n", "\n")))
-    if _TAG.search(text):
-        text = _without_tagged(text)
+    text = _NEXT_TURN.sub("", text.replace("\r\n", "\n"))
+    if _WITHOUT_TOKENS.match(text):
+        last = next(reversed([*_LAST_CHANNEL.finditer(text)]), None)
+        text = _said(last["name"], text[last.end() :]) if last else ""
+    text = _without_reasoning(text)
     if _CHANNEL.search(text):
         return "\n\n".join(filter(None, map(_said_in_channel, _CHANNEL.finditer(text))))
-    if _WITHOUT_TOKENS.match(text):
-        return _without_channel_names(text)
     return _BEHIND.sub("", _BEFORE.sub("", text))
 
 
 def calls_in(text: str) -> tuple[str, list[Call]]:
     """Return the prose of an answer, and the tool calls that stand in it as text, in order."""
-    matches = ((match, read) for _, form, read in CALLS for match in form.finditer(text))
-    pieces = sorted(((match.span(), list(read(match))) for match, read in matches), key=lambda piece: piece[0])
+    pieces = [(match.span(), list(read(match))) for _, form, read in CALLS for match in form.finditer(text)]
     prose, calls, position = list[str](), list[Call](), 0
-    for (start, end), called in pieces:
+    for (start, end), called in sorted(pieces, key=lambda piece: piece[0]):
         if start >= position and called:  # no part of the call before it
             prose.append(text[position:start])
             calls += called
@@ -83,67 +97,65 @@ def calls_in(text: str) -> tuple[str, list[Call]]:
 
 
 def _said_in_channel(message: re.Match[str]) -> str:
-    """Return what a message says to whoever asked: nothing in the channel `analysis`, a call where it has a recipient."""
-    if recipient := re.search(rf"\b{_RECIPIENT}", message["header"]):
-        return _written_call(recipient["name"], message["body"])
-    return "" if re.search(r"\banalysis\b", message["header"]) else message["body"].strip()
+    recipient = re.search(rf"\b{_RECIPIENT}", message["header"])
+    is_reasoning = recipient is None and re.search(r"\banalysis\b", message["header"])
+    return "" if is_reasoning else _said(recipient and recipient["name"], message["body"])
 
 
-def _without_channel_names(text: str) -> str:
-    messages = list(_LAST_CHANNEL.finditer(text))
-    rest = text[messages[-1].end() :].strip() if messages else ""
-    return _written_call(messages[-1]["name"], rest) if messages and messages[-1]["name"] else rest
+def _said(recipient: str | None, body: str) -> str:
+    """Return what a message says to whoever asked; a call if it has a recipient."""
+    call = json.dumps({"name": recipient, "arguments": body.strip()}, ensure_ascii=False)
+    return f"<tool_call>{call}</tool_call>" if recipient else body.strip()
 
 
-def _written_call(name: str, arguments: str) -> str:
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments.strip()}, ensure_ascii=False)}</tool_call>"
+def _without_reasoning(text: str) -> str:
+    """Return the text without what is marked as reasoning, before its end where that is alone, and after one without an end.
+
+    Tags of unknown names and headings count outside of code, and where they part something to run from the answer.
+    """
+    closings = deque(tag for tag in _MARK.finditer(text) if tag["slash"] or tag["end"] or tag["closing"])
+    kept, position, start, code_end, opened = "", 0, 0, 0, set[str]()
+    while mark := _MARK.search(text, start):
+        ends, start, end = _ends(mark), mark.end(), None
+        if mark.start() < code_end and not ends:
+            start = code_end if ends is False else start
+            continue
+        while closings and closings[0].start() < start:
+            closings.popleft()
+        name, before, after = (mark["name"] or "").lower(), kept + text[position : mark.start()], text[start:]
+        if mark["code"]:
+            code_end = end_of_block(text, mark.start())
+        elif ends:  # in code, too, which reasoning may leave open
+            end = start
+        elif ends is False:  # within a line it may only be spoken of
+            if_open = None if before.rpartition("\n")[2].strip() else len(text)
+            end = next((tag.end() for tag in closings if _ends(tag)), if_open)
+        elif not (name or mark["heading"]) or _OF_ANSWER.fullmatch(name) or mark[0].startswith("[/"):
+            continue
+        elif name and not mark["slash"]:  # of a name that is not known
+            closing = next((tag for tag in closings if (tag["name"] or "").lower() == name), None)
+            if closing is None and re.fullmatch(r"<\w{4,}>", mark[0]) and not before.strip():
+                end = len(text)  # a tag that opens the answer was never closed
+            elif closing and _COMMAND.search(text, start, closing.start()):
+                end = closing.end() if name != "details" or _COMMAND.search(text, closing.end()) else None
+            opened |= {name} if end is None else set()
+        elif name not in opened and _COMMAND.search(before):
+            is_end = after.strip() if name else _SECTION.match(text) or (mark["final"] and _COMMAND.search(after))
+            end = start if is_end else None
+        if end is not None:
+            kept, position, start, code_end = "" if end == start else before, end, end, 0
+    return kept + text[position:]
 
 
-def _without_tagged(text: str) -> str:
-    """Return the text without what stands between tags, before a closing tag alone, and after one that is never closed."""
-    kept: list[str] = []
-    position, opened = 0, None
-    for start, end, starts_line in _tags(text):
-        if _OPENING.fullmatch(text, start, end):
-            if opened is None:
-                opened = (start, starts_line)
-                kept.append(text[position:start])
-                position = start
-        else:
-            kept, opened = ([] if opened is None else kept), None
-            position = end
-    # A tag within a line that is never closed is spoken of.
-    return "".join(kept) + ("" if opened is not None and opened[1] else text[position:])
-
-
-def _tags(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield start and end of each tag that is no part of code or a quotation, and whether it starts a line."""
-    # Reasoning may leave a code block open, so a closing tag counts in one, too, unless the block itself holds the opening one.
-    fence, position, reasoning, opened_in_block = "", 0, False, False
-    for line in text.splitlines(keepends=True):
-        for tag in _TAG.finditer(line):
-            before, after, is_opening = line[: tag.start()], line[tag.end() :], bool(_OPENING.fullmatch(tag[0]))
-            if _QUOTED_UP_TO.search(before) and _QUOTED_FROM.match(after):
-                continue
-            if fence and not reasoning and (is_opening or opened_in_block):
-                opened_in_block = is_opening
-                continue
-            yield position + tag.start(), position + tag.end(), not before.strip()
-            fence, reasoning = "", is_opening
-        position += len(line)
-        found = None if reasoning or _TAG.search(line) else _FENCE.match(line.rstrip())
-        if found is not None and not fence:
-            fence, opened_in_block = found["fence"], False
-        elif found is not None and found["fence"].startswith(fence) and not found["info"].strip():
-            fence = ""
+def _ends(mark: re.Match[str]) -> bool | None:
+    """Return whether a tag ends reasoning, or begins it; None for other marks."""
+    name = mark["name"] or ""
+    is_named = re.fullmatch(_REASONING, name.lower()) and (mark[0][0] != "[" or name.isupper())
+    return bool(mark["closing"] or mark["slash"] or mark["end"]) if is_named or mark["odd"] else None
 
 
 def _call(name: str, arguments: object) -> Call:
     return {"type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def _named(match: re.Match[str]) -> Iterator[Call]:
-    yield _call(match["name"], match["arguments"])
 
 
 def _values(text: str) -> Iterator[Any]:
@@ -160,18 +172,11 @@ def _values(text: str) -> Iterator[Any]:
         text = text[length:].lstrip(" \n;,}")
 
 
-def _json(match: re.Match[str]) -> Iterator[Call]:
-    """Yield the calls of objects, or of a list of them, that hold name and arguments."""
-    calls = list(_plain_json(match))
-    yield from calls or [_call("", match["arguments"])]
-
-
-def _plain_json(match: re.Match[str]) -> Iterator[Call]:
-    """Yield them where nothing but their form says that they are calls."""
-    try:
-        values = list(_values(match["arguments"]))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
+def _json(match: re.Match[str], is_marked: bool = True) -> Iterator[Call]:
+    """Yield the calls of objects, or of a list of them, that hold name and arguments; if marked as such, one unread."""
+    values, calls = list[Any](), list[Call]()
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        values += list(_values(match["arguments"]))
     for value in values:
         items = value.get("tool_calls", value.get("tool_uses", value)) if isinstance(value, dict) else value
         for item in items if isinstance(items, list) else [items]:
@@ -181,17 +186,14 @@ def _plain_json(match: re.Match[str]) -> Iterator[Call]:
                 next((called[key] for key in keys if key in called), None) for keys in (_NAMES, _ARGUMENTS)
             )
             if isinstance(name, str) and arguments is not None:
-                yield _call(name, arguments)
+                calls.append(_call(name, arguments))
+    yield from calls or [_call("", match["arguments"])] * is_marked
 
 
-def _marked(parameter: str) -> Callable[[re.Match[str]], Iterator[Call]]:
-    """Return the reader of a form that marks each parameter by itself."""
-
-    def read(match: re.Match[str]) -> Iterator[Call]:
-        values = {found[1]: found[2] for found in re.finditer(parameter, match["arguments"], re.DOTALL)}
-        yield _call(match["name"], values or match["arguments"].strip())
-
-    return read
+def _marked(parameter: str, match: re.Match[str]) -> Iterator[Call]:
+    """Yield the call of a form that marks each parameter by itself."""
+    values = {found[1]: found[2] for found in re.finditer(parameter, match["arguments"], re.DOTALL)}
+    yield _call(match["name"], values or match["arguments"].strip())
 
 
 def _python(match: re.Match[str]) -> Iterator[Call]:
@@ -209,21 +211,19 @@ def _python(match: re.Match[str]) -> Iterator[Call]:
             yield _call(name, constants or match["arguments"])
 
 
+_named = partial(_marked, "(?!)")
 _NAMES = ("name", "tool_name", "tool", "action", "recipient_name", "function")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
-_PREFIX = r"(?:[｜|]{1,2}DSML[｜|]{1,2} ?|\w{1,20}[:_])?"
-_TOOL = rf"{_PREFIX}(?i:tool_?calls?|function_?calls?|tools?|tool_uses?|tool_code)"
-_CALLED, _PARAMETER, _ARG = rf"{_PREFIX}(?:function|invoke)", rf"{_PREFIX}param(?:eter)?", r"(?:\w{1,20}_)?arg_"
 CALLS = tuple((family, re.compile(form, re.DOTALL), read) for family, read, form in (
     ("Qwen, Hermes; Mistral, Llama; Phi, Granite; Nemotron; Command A; InternLM; Jamba", _json,
      rf"(?:<{_TOOL}>|\[TOOL_CALLS\]|\[TOOL_REQUEST\]|<\|python_tag\|>|<\|(?:tool|function)_call\|>|functools(?=\[)"
      r"|<\|START_ACTION\|>|<\|tool_call_start\|>(?=\s*\[?\s*\{)|<\|action_start\|>\s*<\|plugin\|>)\s*(?:```(?:json)?\s*)?(?P<arguments>[\[{].*?)(?:```\s*)?"
      rf"(?:</{_TOOL}>|<\|/tool_call\|>|<\|tool_call_end\|>|\[END_TOOL_REQUEST\]|<\|END_ACTION\|>|<\|action_end\|>|<\|eom_id\|>|</s>|\Z)"),
     ("Qwen3-Coder, Seed-OSS, Llama; MiniMax, Anthropic, DeepSeek's newer",
-     _marked(rf"<{_PARAMETER}(?: name)?= *\"?([\w.-]+)\"?[^<>]*>\n?(.*?)\n?(?:</{_PARAMETER}>|\Z)"),
+     partial(_marked, rf"<{_PARAMETER}(?: name)?= *\"?([\w.-]+)\"?[^<>]*>\n?(.*?)\n?(?:</{_PARAMETER}>|\Z)"),
      rf"<{_CALLED}(?: name)?= *\"?(?P<name>[\w.-]+)\"? *>(?P<arguments>[^<]*+(?:<(?!/?{_CALLED}|/{_TOOL}|\|eom_id)[^<]*+)*+)"
      rf"<(?:/(?:{_CALLED}|{_TOOL})|\|eom_id\|)>"),
-    ("GLM, LongCat", _marked(rf"<{_ARG}key>\s*([\w.-]+)\s*</{_ARG}key>\s*<{_ARG}value>\n?(.*?)\n?</{_ARG}value>"),
+    ("GLM, LongCat", partial(_marked, rf"<{_ARG}key>\s*([\w.-]+)\s*</{_ARG}key>\s*<{_ARG}value>\n?(.*?)\n?</{_ARG}value>"),
      rf"<{_TOOL}>\s*(?P<name>[\w.-]+)\s*(?P<arguments><{_ARG}key>(?:(?!<{_TOOL}>).)*?)(?:</{_TOOL}>|(?<=arg_value>)\s*\Z)"),
     ("Kimi", _named,
      r"<\|tool_call_begin\|>\s*(?:functions\.)?(?P<name>[\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>"
@@ -241,9 +241,9 @@ CALLS = tuple((family, re.compile(form, re.DOTALL), read) for family, read, form
      rf"(?:```tool_code\n|<\|tool_call_start\|>|<\|python_(?:tag|start)\|>|<{_TOOL}>\s*)(?P<arguments>\[?[\w.]+\(.*?)"
      rf"(?:\n```|<\|(?:tool_call_end|python_end|eom_id)\|>|</{_TOOL}>|\Z)"),
     ("Llama 4", _python, r"\A\s*(?P<arguments>\[[\w.]+\(\w+=.*\)\])\s*\Z"),
-    ("Gemma 4, FunctionGemma", _marked(r"(\w+):(?:<\|\"\|>|<escape>)(.*?)(?:<\|\"\|>|<escape>)"),
+    ("Gemma 4, FunctionGemma", partial(_marked, r"(\w+):(?:<\|\"\|>|<escape>)(.*?)(?:<\|\"\|>|<escape>)"),
      r"(?:<\|tool_call>|<start_function_call>)call:(?P<name>[\w.-]+)(?P<arguments>\{.*?\})(?:<tool_call\|>|<end_function_call>)"),
-    ("Llama 3, without a mark", _plain_json,
+    ("Llama 3, without a mark", partial(_json, is_marked=False),
      r"(?:```(?:json|tool_calls?|tool_code)?\n(?P<fenced>)|(?:\A|\n)[ \t]*)(?P<arguments>[\[{].*?)(?(fenced)\n```|\Z)"),
 ))  # fmt: skip
 """Tool calls in text: families of models, the form in which they write one, and its reader."""

@@ -1,10 +1,13 @@
 """Fenced blocks of a reply, whose own strings and here-documents may hold fences that close nothing."""
 
 import re
+import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*?)[ \t\r]*$")
+_SHELLS = ("sh", "bash", "shell", "zsh")
+_HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?P<quote>['\"]?)\\?(?P<word>\w+)(?P=quote)")
 _MOST_FENCES = 50
 """Fences that are tried as a block's end: each takes a look at all of the block before it."""
 
@@ -57,3 +60,42 @@ def fenced_blocks(
 def _closes(line: str, fence: str) -> bool:
     bare = FENCE.match(line)
     return bare is not None and not bare["info"] and bare["fence"].startswith(fence)
+
+
+def end_of_block(text: str, start: int) -> int:
+    """Return where the block ends whose opening fence stands at `start`, in characters."""
+    lines = text[start:].split("\n")
+    closing = next(fenced_blocks(lines, ends_inside_text)).end
+    return start + len("\n".join(lines[: None if closing is None else closing + 1]))
+
+
+def is_shell(language: str) -> bool:
+    """Return whether a block's language is that of a shell."""
+    return language.lower() in _SHELLS
+
+
+def ends_inside_text(language: str, code: Sequence[str]) -> bool:
+    """Return whether lines of code end within a here-document, or in languages other than a shell's in a triple-quoted string."""
+    return _ends_in_here_document(code) if is_shell(language) else _ends_in_string(code)
+
+
+def _ends_in_here_document(code: Sequence[str]) -> bool:
+    awaited: list[str] = []
+    for line in code:
+        if not awaited:
+            awaited = [heredoc["word"] for heredoc in _HEREDOC.finditer(line)]
+        elif line.strip() == awaited[0]:
+            awaited.pop(0)
+    return bool(awaited)
+
+
+def _ends_in_string(code: Sequence[str]) -> bool:
+    try:
+        for _ in tokenize.generate_tokens((f"{line}\n" for line in code).__next__):
+            pass
+    except tokenize.TokenError as error:
+        # "EOF in multi-line string" in Python 3.11, "unterminated triple-quoted string literal" in later ones.
+        return "multi-line string" in str(error) or "triple-quoted" in str(error)
+    except SyntaxError:
+        return False
+    return False

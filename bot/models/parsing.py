@@ -2,13 +2,12 @@
 
 import json
 import re
-import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from bot.models.fences import fenced_blocks, lines_of
+from bot.models.fences import ends_inside_text, fenced_blocks, lines_of
 from state.errors import Unparsable
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -36,17 +35,19 @@ def one_code_block(text: str) -> str:
 def code_blocks(text: str) -> list[str]:
     """Return all Python scripts of a reply, in order, by the rules of `one_code_block`; raises Unparsable as that does."""
     lines = lines_of(text)
-    blocks = [block for block in fenced_blocks(lines, _ends_inside_string, -1) if block.language in (*_PYTHON, "")]
+    blocks = [block for block in fenced_blocks(lines, ends_inside_text, -1) if block.language in (*_PYTHON, "")]
     if any(block.end is None for block in blocks):
         raise Unparsable("the code block is never closed")
     marked = [block for block in blocks if block.language in _PYTHON]
     if not blocks:
         raise Unparsable(
-            "your answer has no code block: give the whole script in one block fenced with ```python and ```"
+            "your answer has no code block: give the whole script in one block fenced with ```python and ```, not in tags"
         )
     scripts = [f"{code}\n" for block in marked or blocks if (code := block.code(lines)).strip()]
     if not scripts:
-        raise Unparsable("the code block was empty: give the whole script in one block fenced with ```python and ```")
+        raise Unparsable(
+            "the code block was empty: give the whole script in one block fenced with ```python and ```, not in tags"
+        )
     return scripts
 
 
@@ -64,19 +65,6 @@ def json_answer(text: str, model: type[ModelT]) -> ModelT:
     if fault is None:
         raise Unparsable("your answer has no JSON object: answer with one, as described")
     raise Unparsable(f"the JSON object is invalid: {fault}")
-
-
-def _ends_inside_string(language: str, code: Sequence[str]) -> bool:
-    """Return whether a triple-quoted string is still open at the end of the lines."""
-    try:
-        for _ in tokenize.generate_tokens((f"{line}\n" for line in code).__next__):
-            pass
-    except tokenize.TokenError as error:
-        # "EOF in multi-line string" in Python 3.11, "unterminated triple-quoted string literal" in later ones.
-        return "multi-line string" in str(error) or "triple-quoted" in str(error)
-    except SyntaxError:
-        return False
-    return False
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

@@ -74,7 +74,9 @@ _ENDING_SCRIPTS = "[Your time is nearly over: score your best script if it was n
 _ENDING_ALONE = (
     "[Your time is nearly over: make sure that /lab/work/submission.csv is your best file, and start nothing long.]"
 )
-_PROSE = "No command was found in your reply. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```."
+_PROSE = (
+    "No command was found. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```, not in tags."
+)
 _DONE_HINT = "When you have nothing left to do: `lab done`."
 _DONE_ALONE = "Three such replies in a row end your work."
 

@@ -56,6 +56,7 @@ def test_written_text_holds_one_command_alone(prose: str, command: str) -> None:
         ("````sh\ncat <<'EOF' > a.md\n```\nx\n```\nEOF\n````", "cat <<'EOF' > a.md\n```\nx\n```\nEOF"),
         ("```sh\ncat <<EOF > a.md\n```\nx\n```\nEOF\nls\n```", "cat <<EOF > a.md\n```\nx\n```\nEOF\nls"),
         ("```sh\ncat <<-'A' <<\"B\"\nA\n```\nB\n```", "cat <<-'A' <<\"B\"\nA\n```\nB"),
+        ("```sh\nrm a\n\n```sh\nls\n```", None),
         ("```sh\ncat <<EOF\nno end\n```", "cat <<EOF\nno end"),
         ("```sh\necho $((1<<2)); cat <<<word\n```\nso\n```\nx\n```", "echo $((1<<2)); cat <<<word"),
         ("```python\nprint('```sh')\n```", None),

@@ -57,11 +57,34 @@ REASONED = (
     f"<think>{REJECTED}</think>{ANSWER}<|im_end|>\n<|im_start|>user\n{REJECTED}",
     f"Here is my thought process:\n{REJECTED}\nHere is my response:\n{ANSWER}",
 )
+OF_ANY_NAME = (
+    f"<inner_monologue>\n{REJECTED}\n</inner_monologue>\n\n{ANSWER}",
+    f"<musing>{REJECTED}</musing>{ANSWER}",
+    f'<monologue type="private">\n{REJECTED}\n</Monologue >\n{ANSWER}',
+    f"<musing><think>{REJECTED}</think>{REJECTED}</musing>{ANSWER}",
+    f"<musing>a<musing>{REJECTED}</musing>{REJECTED}</musing>{ANSWER}",
+    f"<musing>{REJECTED}</musing>\n<check>{REJECTED}</check>\n{ANSWER}",
+    f"<musing>{REJECTED}</musing>\n<answer>\n{ANSWER}\n</answer>",
+    f"<inner-voice>\n```sh\nrm -rf work\n no end</inner-voice>{ANSWER}",
+    f"<рассуждение>{REJECTED}</рассуждение>{ANSWER}",
+    f"<|musing|>{REJECTED}<|/musing|>{ANSWER}",
+    f"<|musing_start|>{REJECTED}<|musing_end|>{ANSWER}",
+    f"<|begin_of_musing|>{REJECTED}<|end_of_musing|>{ANSWER}",
+    f"[INNER THOUGHTS]{REJECTED}[/INNER THOUGHTS]{ANSWER}",
+    f"[reasoning]\n{REJECTED}\n[/reasoning]\n{ANSWER}",
+    f"<details>\n<summary>Thoughts</summary>\n\n{REJECTED}\n</details>\n\n{ANSWER}",
+    f"{REJECTED}</musing>{ANSWER}",
+    f"Thought: {REJECTED}\n\nFinal answer:\n{ANSWER}",
+    f"## Thinking\n{REJECTED}\n\n## Answer\n{ANSWER}",
+    f"**Thinking process:**\n\n1. {REJECTED}\n\n**Final Answer:**\n\n{ANSWER}",
+    f"Let me think.\n{REJECTED}\nFinal response:\n{ANSWER}",
+    f"Thinking...\n{REJECTED}\n...done thinking.\n\n{ANSWER}",
+)
 
 
-@pytest.mark.parametrize("text", REASONED)
+@pytest.mark.parametrize("text", [*REASONED, *OF_ANY_NAME])
 def test_what_is_reasoning_is_no_part_of_the_answer(text: str) -> None:
-    assert answer_of(text).strip() == ANSWER
+    assert answer_of(text).strip(" \n").removeprefix("<answer>\n").removesuffix("\n</answer>") == ANSWER
     assert command_in(answer_of(text)) == "ls"
 
 
@@ -73,6 +96,8 @@ def test_what_is_reasoning_is_no_part_of_the_answer(text: str) -> None:
         f"{REJECTED}</think>",
         f"<|channel|>analysis<|message|>{REJECTED}",
         f"analysis{REJECTED}",
+        f"<musing>{REJECTED}</musing>",
+        f"<musing>\n{REJECTED}",
         "",
     ],
 )
@@ -91,6 +116,15 @@ def test_reasoning_alone_is_no_answer(text: str) -> None:
         "Models write <think> before they answer.",
         "Here is my response:\n[think] of it\nassistantfinal",
         "```python\nx = 1\n```\n~~~\n```\n~~~\nanalysis of it",
+        f"The page has\n<entry>\n<a>1</a>\n</entry>\nand List<String>, Map<K, V> or [name].\n\n{ANSWER}",
+        f'I use <Card title={{"a"}}>{{"x"}}</Card> and std::vector<std::string>.\n\n{ANSWER}',
+        'I write it:\n\n```sh\ncat > a.md <<E\n<plan>\n```py\nx = {"a": 1}\n```\n</plan>\n</log>\nE\n```',
+        f"```python\nfoot = '''\n</log>\nFinal answer:\n'''\n```\n\n{ANSWER}",
+        '{"note": "<plan>{\\"a\\": 1}</plan>", "value": 7}',
+        f"<details>\n<summary>Script</summary>\n\n{ANSWER}\n</details>",
+        f"<solution>\n{ANSWER}\n</solution>",
+        f"Thought: I look.\n\n{ANSWER}",
+        f"{ANSWER}\n</turn_1>",
     ],
 )
 def test_an_answer_that_speaks_of_tags_stays_whole(text: str) -> None:
@@ -161,6 +195,7 @@ def test_a_call_in_the_text_is_a_command(text: str) -> None:
 
 @pytest.mark.parametrize("text", CALLS.values(), ids=CALLS)
 def test_a_call_that_was_rejected_is_none(text: str) -> None:
+    assert command_in(read(f"<musing>{text}\nNo.\n</musing>\n\n```sh\necho note\n```")) == "echo note"
     assert command_in(read(f"<think>{text}\nNo, I write a note.\n</think>\n\n```sh\necho note\n```")) == "echo note"
 
 
@@ -205,6 +240,17 @@ def test_a_call_that_is_cut_off_is_no_command() -> None:
 
 def test_a_call_that_is_nested_absurdly_is_no_command() -> None:
     assert command_in(read("```tool_code\nprint(" + "-" * 200_000 + "1)\n```")) is None
+
+
+@pytest.mark.parametrize("form", ["hermes", "qwen3-coder", "glm"])
+def test_a_call_keeps_the_tags_that_its_command_writes(form: str) -> None:
+    command = 'cat > a.md <<E\n<plan>\n```\n{"a": 1}\n```\n</plan>\nE'
+    written = json.dumps(command)[1:-1] if form == "hermes" else command
+    assert command_in(read(re.sub(r"\bls\b", lambda match: written, CALLS[form]))) == command
+
+
+def test_reasoning_that_leaves_its_block_open_runs_nothing_of_it() -> None:
+    assert command_in(read(f"```sh\nrm -rf work\nno end of it\n</musing>\n\n{ANSWER}")) is None
 
 
 def test_a_command_that_only_speaks_of_calls_stays_as_it_is() -> None:
