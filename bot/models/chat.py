@@ -19,7 +19,7 @@ from state.redaction import Redactor
 
 _WAYS: tuple[dict[str, Any], ...] = ({"stream": True, "stream_options": {"include_usage": True}}, {"stream": True}, {})
 """How an answer is asked for; the next way is tried where an endpoint refuses one."""
-_EVENTS = (b"data:", b"event:", b": ")
+_EVENTS = (b"data:", b"event:", b"id:", b"retry:", b": ")
 """How a stream begins."""
 _AFTER_END, _AFTER_ALL = 10.0, 0.2
 """Seconds that an answer's tokens have to come after its text has ended; and the connection's end after all of it."""
@@ -106,9 +106,8 @@ class ChatClient:
     async def _streamed(self, response: Response, model: str, seconds: float) -> bytes:
         """Put a stream together; one that has come to its own end is an answer, whatever happens after that."""
         answer, now, reason = StreamedAnswer(), asyncio.get_running_loop().time, "it has no end"
-        bounded_response = Response(
-            200, headers={"content-type": STREAM}, stream=_BoundedStream(response), request=response.request
-        )
+        stream = _BoundedStream(response)
+        bounded_response = Response(200, headers={"content-type": STREAM}, stream=stream, request=response.request)
         try:
             async with asyncio.timeout(None) as limit:
                 async for event in EventSource(bounded_response, MOST_OF_EVENT):
@@ -138,6 +137,8 @@ class ChatClient:
         if answer.begun and not answer.ended:
             reason = reason if answer.error is None else endpoint_words({"error": answer.error})
             raise Unfinished(f"the answer of {model} was interrupted: {self._redactor.own(reason)}", body.encode())
+        if not (answer.begun or answer.ended or answer.error) and stream.whole:
+            return self._connection.text(stream.whole).encode()
         if not (answer.begun or answer.ended or answer.error):
             raise ModelUnavailable(f"the answer of {model} was cut off on the way")
         return body.encode()
@@ -146,10 +147,14 @@ class ChatClient:
 class _BoundedStream(AsyncByteStream):
     def __init__(self, response: Response) -> None:
         self._response = response
+        self._start = self.whole = b""
+        """Its first character; and all that came, if it is JSON and no stream."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async with aclosing(parts(self._response, MOST_OF_STREAM)) as stream_parts:
             async for part in stream_parts:
+                self._start = self._start or part.lstrip()[:1]
+                self.whole += part if self._start == b"{" else b""
                 yield part
 
 

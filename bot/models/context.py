@@ -25,8 +25,10 @@ _SHARE = 15 / 16
 """Of a context that is used, as tokens are estimated."""
 
 _ABOUT_LENGTH = re.compile(
-    r"context[ _-]?(length|window|size|limit)|exceed_context|maximum (model|prompt|input|sequence) length|max_model_len"
+    r"context[ _-]?(length|window|size|limit)|exceed_context|maximum (\w+ )?(model|prompt|input|sequence) length|max_model_len"
     r"|\b(prompt|input|request|messages?|inputs)\b.{0,80}\b(too (long|large|big|many)|longer than|exceed(s|ing) the limit)"
+    r"|\b(input|prompt|message|the) token(s|( number|s? length)?\b).{0,60}\bexceed|exceed max message tokens|session_len"
+    r"|max tokens of \d+ exceeded|prompt sequence length|输入.{0,20}(过长|超)"
     r"|too many (input )?tokens|input[ _](token count|length|tokens exceed)|tokens to keep"
     r"|reduce the length|max_new_tokens|number of tokens allowed"
     r"|(tokens|max_tokens) must be at least 1, got -|`?inputs`? must have less than|max_seq_len|token limit|prompt exceeds",
@@ -43,16 +45,18 @@ _LIMITS = tuple(
         r"(?:n_ctx|max_seq_len)\W{1,3}N",
         r"> ?N",
         r"<= ?N",
-        r"exceeds? (?:(?! by )[^\d]){0,60}?N",
+        r"exceeds? (?:(?! by |\. )[^\d]){0,60}?N",
         r"supports? up to N",
         r"length should be \[\d+, ?N",
         r"N maximum context",
         r"(?:context|model)(?:'s)?(?: maximum)?(?: context)?[ _](?:length|len|size|window|limit)\b(?:(?! by )[^\d]){0,60}?N",
+        r"sequence length is[^\d]{0,40}?N",
         r"(?:prompt|sequence) length[^\d]{0,40}?N",
         r"limit:? (?:of |is )?N",
         r"allowed \(N",
         r"(?:less|fewer) than N",
         r"(?:cannot|must not) exceed N",
+        r"max(?:imum)?(?: size| number of tokens| tokens of)?(?: is)?:? N",
     )
 )
 _PROMPTS = tuple(
@@ -63,13 +67,15 @@ _PROMPTS = tuple(
         r"resulted in N",
         r"(?:request|input|prompt|requested tokens|count(?: is| of)?|(?:input|prompt) length) \(?(?:length )?N",
         r"n_keep: N",
-        r"too long: N",
+        r"too long: N(?![\d:])",
+        r"prompt (?:is|has) N",
+        r"(?:input|prompt) tokens \(?N",
         r"limit: N \+",
         r"first N tokens",
         r"contains (?:at least )?N(?!\d| characters)",
         r"(?:given:|current length is|requested:|received) N",
         r"length N is greater",
-        r"\(N > \d+\)",
+        r"(?<!\+ )\bN > \d",
     )
 )
 

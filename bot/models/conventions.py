@@ -60,7 +60,7 @@ REASONING_FIELDS = ("reasoning_content", "reasoning")
 REASONING_PARTS = ("thinking", "reasoning", "reasoning_text")
 """Types of a text's parts: Mistral's, and others'."""
 _CHANNEL = re.compile(
-    r"(?s)(?:<\|start\|>assistant|<\|channel\|>)(?P<header>[^<]*(?:<\|(?:channel|constrain)\|>[^<]*){0,2})<\|message\|>"
+    r"(?s)(?:<\|start\|>assistant|<\|channel\|>|\A\s*(?=to=))(?P<header>[^<]*(?:<\|(?:channel|constrain)\|>[^<]*){0,2})<\|message\|>"
     r"(?P<body>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)"
 )
 _WITHOUT_TOKENS = re.compile(

@@ -1,5 +1,6 @@
 """Reading the answer of an OpenAI-compatible endpoint: text, why it ended, and tokens."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -12,20 +13,13 @@ from bot.models.completion import estimated_tokens
 from bot.models.connection import Rejected
 from bot.models.conventions import REASONING_FIELDS, REASONING_PARTS, answer_of, calls_in
 from bot.models.failures import FIRST_ENDPOINT, Names, endpoint_words
+from bot.models.streamed import error_in, finish_name
 from bot.models.tools import Tool, text_of_calls
 from scrapers.http.responses import read_json
 from state.errors import ModelMisconfigured, ModelUnavailable
 
 _MOST_TOKENS = 1_000_000_000
 """A server that reports more is wrong, and its figures are not charged."""
-
-_FINISHES = {
-    "max_tokens": "length",
-    "model_length": "length",
-    "safety": "content_filter",
-    "prohibited_content": "content_filter",
-}
-"""Other servers' names of why an answer ended: Anthropic's and Gemini's behind gateways, Mistral's."""
 
 
 class NotACompletion(ModelMisconfigured):
@@ -77,7 +71,7 @@ class _Message(_Foreign):
 
 
 class _Choice(_Foreign):
-    message: _Message = _Message()
+    message: _Message | None = None
     finish_reason: str | None = None
     error: object | None = None
     """OpenRouter's, if the model failed midway."""
@@ -124,8 +118,8 @@ def decode_answer(body: bytes) -> object:
         if body.lstrip()[:1] in (b"{", b""):
             raise ModelUnavailable("the endpoint's answer was cut off on the way") from None
         return None
-    if isinstance(content, dict) and content.get("error"):
-        raise Rejected(status_inside(content["error"]), content, {})
+    if error := error_in(content):
+        raise Rejected(status_inside(error), content, {})
     return content
 
 
@@ -151,18 +145,18 @@ def read_reply(
     if not parsed.choices:
         raise ModelUnavailable(f"{model} sent no choices")
     choice = parsed.choices[0]
-    if choice.error or choice.finish_reason == "error":
-        raise Rejected(status_inside(choice.error), {"error": choice.error}, {})
-    text, thoughts = _text(choice.message), choice.message.thoughts
+    message, finish = choice.message or _Message(), finish_name(choice.finish_reason or "stop")
+    if choice.error or finish == "error":
+        raise Rejected(status_inside(choice.error), {"error": choice.error or choice.finish_reason}, {})
+    text, thoughts = _text(message), message.thoughts
     usage, _ = read_usage(parsed.usage, messages, text + thoughts)
     answer = answer_of(text)
     reasoned = bool(thoughts.strip()) or answer.strip() != text.strip()
-    native = tool is not None and isinstance(choice.message.tool_calls, list) and bool(choice.message.tool_calls)
+    native = tool is not None and isinstance(message.tool_calls, list) and bool(message.tool_calls)
     if tool is not None:
         # Parts of other answers are joined before reasoning is left out (`completion.parsed`).
-        text = answer = _with_commands(answer, choice.message.tool_calls if native else None, tool)
-    finish = _FINISHES.get((choice.finish_reason or "stop").lower(), choice.finish_reason or "stop")
-    return Reply(text, finish, usage, choice.message.refusal, not answer.strip(), reasoned, native)
+        text = answer = _with_commands(answer, message.tool_calls if native else None, tool)
+    return Reply(text, finish, usage, message.refusal, not answer.strip(), reasoned, native)
 
 
 def _with_commands(answer: str, native: object, tool: Tool) -> str:
@@ -200,5 +194,5 @@ def read_usage(content: object, messages: Sequence[Message], text: str) -> tuple
 
 def status_inside(error: object) -> int:
     """Return the status inside an error that came with status 200; without one it is the server's fault."""
-    code = error.get("code") if isinstance(error, dict) else None
-    return int(code) if isinstance(code, int | str) and str(code).isdecimal() and 400 <= int(code) < 600 else 502
+    codes = [str(error.get(name)) for name in ("code", "status", "status_code")] if isinstance(error, dict) else []
+    return next((int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)), 502)

@@ -1,11 +1,20 @@
 """A streamed answer, put together from its chunks as the endpoint would have sent it whole."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from bot.models.conventions import REASONING_FIELDS, REASONING_PARTS
 
 Json = dict[str, Any]
+_FINISHES = {
+    "length": re.compile(r"length|max_?tokens|token_limit|context_window"),
+    "content_filter": re.compile(
+        r"(?<!call_)filter|safety|prohibited|sensitive|guardrail|recitation|blocklist|refusal|spii"
+    ),
+    "error": re.compile(r"error|abort|cancel|system_resource"),
+}
+"""Servers' own reasons why an answer ended, such as Anthropic's and Gemini's behind gateways, by OpenAI's name or `error`."""
 
 
 @dataclass
@@ -57,7 +66,7 @@ class StreamedAnswer:
     def add(self, chunk: object) -> None:
         """Take in the next chunk, a decoded JSON value."""
         chunk = object_value(chunk)
-        self.error = chunk.get("error") or self.error
+        self.error = error_in(chunk) or self.error
         self._usage = object_value(chunk.get("usage")) or self._usage
         for choice in object_list(chunk.get("choices")):
             if choice.get("index") in (0, None):
@@ -79,16 +88,18 @@ class StreamedAnswer:
         for piece in object_list(delta.get("tool_calls")):
             self._call(piece).add(piece)
         finish = text_value(choice.get("finish_reason"))
-        if finish == "error":
-            self.error = self.error or {"message": "it failed midway"}
-        elif finish:
+        if finish_name(finish) == "error":
+            self.error = self.error or {"message": f"it failed midway ({finish})"}
+        elif finish not in ("", "null"):
             self._finish, self.ended = finish, True
 
     def _call(self, piece: Json) -> _Call:
         """Return the call that a piece belongs to."""
         index, id = piece.get("index"), text_value(piece.get("id"))
         has_name = bool(text_value(object_value(piece.get("function")).get("name")))
-        calls = [call for call in self._calls if call.index == index]
+        calls = (
+            self._calls if index is None and not id and not has_name else [c for c in self._calls if c.index == index]
+        )
         # Gemini numbers all calls 0, and sends each whole; servers without numbers begin each with its name.
         if calls and not (has_name and id and id != calls[-1].id) and not (has_name and index is None and not id):
             return calls[-1]
@@ -109,6 +120,17 @@ class StreamedAnswer:
             message["tool_calls"] = [call.whole() for call in self._calls]
         choice = {"index": 0, "message": message, "finish_reason": self._finish}
         return {"choices": [choice] if self._chosen else [], "usage": self._usage}
+
+
+def finish_name(reason: str) -> str:
+    """Return OpenAI's name of the reason why an answer ended, or `error` if it failed; an unknown one as it is."""
+    return next((name for name, form in _FINISHES.items() if form.search(reason.lower())), reason)
+
+
+def error_in(content: object) -> object:
+    """Return the error that an answer or event holds, or that it is (vLLM's); None if there is none."""
+    fields = object_value(content)
+    return fields.get("error") or (fields if fields.get("object") == "error" else None)
 
 
 def text_value(value: object) -> str:

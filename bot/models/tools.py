@@ -14,6 +14,9 @@ _TOKEN_BEHIND = re.compile(r"(?<=\})\s{0,9}<[^<>\"]{1,40}>\Z")
 """What some servers leave behind arguments, such as `<|call|>` and `</tool_call>`."""
 
 
+_DECODER = json.JSONDecoder(strict=False)
+
+
 @dataclass(frozen=True)
 class Tool:
     """The one tool of a prompt: a function that takes a command as its only parameter, a string."""
@@ -110,11 +113,13 @@ def _function(call: object) -> tuple[str, object]:
 def _command(arguments: object, tool: Tool) -> str | None:
     """Return the command in a call's arguments, None if they cannot be read; some servers send them as an object."""
     for _ in range(2):  # they may be encoded twice
-        if isinstance(arguments, str):
+        text = _TOKEN_BEHIND.sub("", arguments).strip() if isinstance(arguments, str) else ""
+        while text:  # some servers send `{}` before a stream of arguments, or all of them again after it
             try:
-                arguments = json.loads(_TOKEN_BEHIND.sub("", arguments), strict=False)
+                arguments, length = _DECODER.raw_decode(text)
             except (ValueError, RecursionError):
                 return None
+            text = text[length:].strip()
     # Models that were trained with a shell call its parameter so, and give it words, whatever the definition says.
     command = arguments.get(tool.parameter, arguments.get("cmd")) if isinstance(arguments, dict) else None
     if isinstance(command, list) and all(isinstance(word, str) for word in command):

@@ -54,6 +54,25 @@ REFUSALS = [
     ("kimi", "Your request exceeded model token limit: 131072 (requested: 140000)", 131072, 140000),
     ("cohere", "too many tokens: the number of tokens in the prompt cannot exceed 128000 - received 140000.", 128000, 140000),
     ("xai", "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131072, 537812),
+    ("vllm-newest", "You passed 5000 input tokens and requested 100 output tokens. However, the model's context length is only "
+     "4096 tokens, resulting in a maximum input length of 3996 tokens.", 4096, 5000),
+    ("fireworks", "The prompt is too long: 140000, model maximum context length: 131071", 131071, 140000),
+    ("github", "Request body too large for gpt-4o model. Max size: 8000 tokens.", 8000, None),
+    ("perplexity", "Requested input too long. Maximum number of tokens 16384.", 16384, None),
+    ("databricks", "Input tokens (5000) plus max_tokens (1000) exceed the model limit 4096", 4096, 5000),
+    ("watsonx", "the number of input tokens 9000 cannot exceed the total tokens limit 8192 for this model", 8192, 9000),
+    ("mlc", "The prompt tokens 5000 exceeds the context window size 4096", 4096, 5000),
+    ("cloudflare", "AiError: Input prompt is too long: 5021: The estimated number of input and maximum output tokens (5000) "
+     "exceeded this model context window limit (4096).", 4096, None),
+    ("snowflake", "max tokens of 4096 exceeded", 4096, None),
+    ("sambanova", "Requested generation length 1000 is not possible! The provided prompt is 4000 tokens long, so generating 1000 "
+     "tokens requires a sequence length of 5000, but the maximum supported sequence length is just 4096!", 4096, 4000),
+    ("mistral.rs", "Prompt sequence length is greater than 4096, perhaps consider using `truncate_sequence`?", 4096, None),
+    ("lmdeploy", "The token number of the input message exceeds gen_config.session_len(4096)", 4096, None),
+    ("volcengine", "Total tokens of image and text exceed max message tokens. Request id: 0217", None, None),
+    ("zhipu", "输入内容过长，超过模型限制", None, None),
+    ("openai-characters", "Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576", None,
+     None),
 ]  # fmt: skip
 
 

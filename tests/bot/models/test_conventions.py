@@ -151,6 +151,7 @@ CALLS = {
     "gemma-4": '<|tool_call>call:bash{command:<|"|>ls<|"|>}<tool_call|>',
     "gpt-oss": "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.bash "
     '<|constrain|>json<|message|>{"command": "ls"}<|call|>',
+    "gpt-oss-from-its-role": 'to=functions.bash<|channel|>commentary<|constrain|>json<|message|>{"command": "ls"}',
     "gpt-oss-role": "<|start|>assistant to=functions.bash<|channel|>commentary json<|message|>"
     '{"command": "ls"}<|call|>',
     "hermes-without-its-last-brace": '<tool_call>\n{"name": "bash", "arguments": {"command": "ls"}\n</tool_call>',
@@ -264,7 +265,18 @@ def test_fields_of_reasoning_are_no_part_of_the_answer(field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "finish"), [("MAX_TOKENS", "length"), ("model_length", "length"), ("SAFETY", "content_filter")]
+    ("said", "finish"),
+    [
+        ("MAX_TOKENS", "length"),
+        ("model_length", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("SAFETY", "content_filter"),
+        ("content_filter: PROHIBITED_CONTENT", "content_filter"),
+        ("guardrail_intervened", "content_filter"),
+        ("sensitive", "content_filter"),
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", "function_call_filter: MALFORMED_FUNCTION_CALL"),
+        ("end_turn", "end_turn"),
+    ],
 )
 def test_other_servers_names_of_an_end_are_known(said: str, finish: str) -> None:
     body = {"choices": [{"message": {"content": ""}, "finish_reason": said}]}

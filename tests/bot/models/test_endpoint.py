@@ -273,6 +273,7 @@ async def test_an_error_that_repeats_the_prompt_lowers_no_token_limit() -> None:
         Reply("", finish="content_filter"),
         Reply("   "),
         Reply(None),
+        Reply(body={"choices": [{"message": None, "finish_reason": "stop"}]}),
         Reply(body={"choices": [{"message": {"content": None, "refusal": "I cannot."}, "finish_reason": "stop"}]}),
     ],
 )

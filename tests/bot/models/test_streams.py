@@ -105,8 +105,22 @@ async def test_an_end_without_the_connections_end_or_before_an_error_is_an_end()
         [call(0, id="a", name="bash", arguments='{"comma'), call(0, id="b", arguments='nd": "ls"}')],
         [call(None, id="a", name="bash", arguments='{"comma'), call(None, arguments='nd": "ls"}')],
         [call(0, id="a", name="bash", arguments={"command": "ls"})],
+        [call(0, id="a", name="bash", arguments='{"comma'), call(None, arguments='nd": "ls"}')],
+        [call(0, name="bash", arguments='{"comma'), call(0, id="a", arguments='nd": "ls"}')],
+        [call(0, id="a", name="bash", arguments="{}"), call(0, arguments='{"command": "ls"}')],
+        [call(0, id="a", name="bash", arguments='{"command": "ls"}')] * 2,
     ],
-    ids=["as OpenAI", "with its name each time", "with a new id each time", "without a number", "as an object"],
+    ids=[
+        "as OpenAI",
+        "with its name each time",
+        "with a new id each time",
+        "without a number",
+        "as an object",
+        "numbered once",
+        "with a late id",
+        "after an empty object",
+        "sent twice",
+    ],
 )
 async def test_a_tool_call_in_pieces_is_one_command(pieces: list[object]) -> None:
     got = await turn(chunk({"content": "Look:"}), *pieces, chunk({}, "tool_calls"), DONE)
@@ -126,8 +140,9 @@ async def test_several_tool_calls_stay_apart(pieces: list[object]) -> None:
     assert (await turn(*pieces, chunk({}, "tool_calls"), DONE)).answer == "ls 0\nls 1"
 
 
-async def test_a_plain_answer_to_a_request_for_a_stream_is_read() -> None:
-    with ScriptedEndpoint([Reply(GOOD, plain=True)]) as endpoint:
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_a_plain_answer_to_a_request_for_a_stream_is_read(kind: str) -> None:
+    with ScriptedEndpoint([Reply(GOOD, plain=True, headers={"Content-Type": kind})]) as endpoint:
         got = await ask(endpoint)
         assert len(endpoint.requests) == 1
     assert (got.text, got.usage) == (GOOD, Usage(100, 20))
@@ -210,6 +225,8 @@ async def test_tokens_that_were_reported_midway_do_not_hide_what_came_after() ->
     [
         ([{"error": {"message": "no such key", "code": 401}}], ModelMisconfigured),
         ([{"error": {"message": "overloaded", "code": 503}}], ModelUnavailable),
+        ([{"object": "error", "message": "no such model", "code": 404}], ModelMisconfigured),
+        ([json.dumps({"error": {"message": "no such key", "status": 401}})], ModelMisconfigured),
         ([chunk({"role": "assistant", "content": ""})], ModelUnavailable),
         ([DONE], ModelUnavailable),
         ([], ModelUnavailable),
@@ -261,11 +278,25 @@ async def test_a_key_is_cut_out_though_it_comes_in_pieces() -> None:
     assert KEY not in got.text
 
 
-async def test_a_stream_under_another_content_type_is_read() -> None:
+@pytest.mark.parametrize("start", ["", ": waiting\n\n", "id: 1\n", "retry: 9\n"])
+@pytest.mark.parametrize("form", ["data: {}\n\n", "data:{}\n\n", "data: {}\r\n\r\n", "event: chunk\ndata: {}\n\n"])
+async def test_a_stream_under_another_content_type_is_read(start: str, form: str) -> None:
     events = [*HALF, chunk({"content": GOOD[20:]}, "stop")]
-    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + DONE
+    body = start + "".join(form.replace("{}", json.dumps(event)) for event in events) + DONE
     with ScriptedEndpoint([Reply(body=body)]) as endpoint:
         assert (await ask(endpoint)).text == GOOD
+
+
+async def test_a_reason_that_says_null_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.models.chat._AFTER_END", 0.2)
+    events = [
+        chunk({"content": GOOD[:10]}, "null"),
+        *[chunk({"content": ""}, "null")] * 3,
+        chunk({"content": GOOD[10:]}, "stop"),
+    ]
+    with ScriptedEndpoint([Reply(events=events, pause=0.1)]) as endpoint:
+        assert (await ask(endpoint)).text == GOOD
+        assert len(endpoint.requests) == 1
 
 
 async def test_a_stream_of_one_whole_answer_is_read() -> None:
