@@ -14,14 +14,12 @@ from bot.models.fences import FENCE, end_of_block
 Call = dict[str, Any]
 """A tool call as an endpoint's `tool_calls` has it; its arguments are an object, or the text that was to be one."""
 
-_REASONING = (
-    r"(?:\w{1,20}[:_])?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|analysis|scratch_?pad|cot)(?:_\w{7})?"
-)
+_REASONING = r"(?:\w{1,20}[:_])?(?:think\w{0,3}|thoughts?|reason\w{0,3}|reflection|analysis|scratch\w*|cot)(?:_\w{7})?"
 """Names of tags around reasoning, whose templates may open it in the prompt: DeepSeek, Qwen, GLM, Kimi, Seed-OSS, and so on."""
+_ANSWER = r"(?:answer|response|reply|solution|output|result|code|script|command|action|bash|shell|python|json)s?_?\d*"
 _OF_ANSWER = re.compile(
-    r"(?:.*[_:.-])?(?:(?:answer|response|reply|solution|output|result|submission|code|script|command|cmd|action|file|patch|param(?:eter)?"
-    r"|call|value)s?|final|respond|run|execute|ba?sh|shell|python|json|(?:tool|function)\w*|invoke|key)|assistant|model|start_of_turn|te?xt"
-    r"|turn|header_id|box|div|pre|span|section|article|blockquote|center|body|html|table|t[rdh]|[uo]l|li|h\d"
+    rf"(?:.*[_:.-])?(?:(?:tool|function)\w*|invoke|param(?:eter)?s?|calls?|key|value)|final|(?:final[_-]|execute_)?{_ANSWER}"
+    r"|assistant|model|start_of_turn|te?xt|turn|header_id|box|div|main|nav|pre|span|section|article|body|html|table|t[rdh]|[uo]l|li|h\d"
 )
 """Names of tags around an answer, a call or parts of either, of a template's tokens, and of HTML."""
 _PREFIX = r"(?:[｜|]{1,2}DSML[｜|]{1,2} ?|\w{1,20}[:_])?"
@@ -42,7 +40,7 @@ _MARK = re.compile(
 """Code, marks of Apertus, Gemma and Granite, arguments of calls, tags of any name, and headings over the answer itself."""
 _SECTION = re.compile(rf"(?mi)\A\s*{_MARGIN}(?:let me |my )?{_REASONING}(?: \w+){{0,2}}{_MARGIN}(?:[:.]|$)")
 _COMMAND = re.compile(
-    r"(?mi)^ {0,3}(?:```|~~~)|\{\s*[\"'][\w .-]+[\"']\s*:|[<\[✿][|｜:\w]*(?:tool|function|invoke|action|python)|^action:"
+    r"(?mi)^ {0,3}[`~]{3}|\{\s*[\"'][\w .-]+[\"']\s*:|[<\[✿][|｜:\w]*(?:tool|function|invoke|action|py)"
 )
 """Signs of what would be run or read."""
 _BEFORE = re.compile(
@@ -137,7 +135,8 @@ def _without_reasoning(text: str) -> str:
             if closing is None and re.fullmatch(r"<\w{4,}>", mark[0]) and not before.strip():
                 end = len(text)  # a tag that opens the answer was never closed
             elif closing and _COMMAND.search(text, start, closing.start()):
-                end = closing.end() if name != "details" or _COMMAND.search(text, closing.end()) else None
+                is_last = not _COMMAND.search(text, closing.end())
+                end = None if is_last and re.fullmatch(rf"details|.*[_:.-]{_ANSWER}", name) else closing.end()
             opened |= {name} if end is None else set()
         elif name not in opened and _COMMAND.search(before):
             is_end = after.strip() if name else _SECTION.match(text) or (mark["final"] and _COMMAND.search(after))

@@ -211,7 +211,8 @@ def _missing(tree: ast.Module, files: Collection[str], competition: str) -> Iter
     known_stems = {part for path in files for part in stems(path)}
     for text in _texts(tree):
         for first, slash, remainder in _INPUT.findall(text):
-            if PurePosixPath(remainder or first).name in written_names:
+            is_pattern = "*" in remainder and first in (competition, *known_stems)
+            if is_pattern or PurePosixPath(remainder or first).name in written_names:
                 continue
             if TABLE.search(remainder or first):
                 if not match_file(f"{first}/{remainder}", files):

@@ -29,7 +29,7 @@ WRITE = "\npd.DataFrame().to_csv('submission.csv')\n"
     [
         "pd.read_csv('../input/train.csv')",
         "pd.read_csv('/kaggle/input/a-slug/train.csv')",
-        "os.listdir('../input/a-slug')",
+        "os.listdir('../input/a-slug'); glob('/kaggle/input/a-slug/*.csv')",
         "glob('../input/train/*.jpg'); open('../input/images/1.png'); pd.read_csv('../input/test.csv')",
         "pd.read_csv(f'../input/{name}.csv')",
         "PATH = '../input/'; pd.read_csv(PATH + 'sample_submission.csv')",
@@ -81,6 +81,7 @@ def test_what_is_here_is_not_missed(code: str) -> None:
         ("pd.read_csv('%s/extra.csv' % DATA)", (), "extra.csv"),
         ("DATA = '../data/'\npd.read_csv(f'{DATA}extra.csv')", (), "extra.csv"),
         ("np.load(os.path.join(DATA, 'features.npy'))", (), "features.npy"),
+        ("glob('../input/others/*.csv')", (), "competition's: others"),
         ("pd.read_csv('https://example.org/train.csv')", (), "network: https"),
         ("P = '../input/glove/'\nopen(P + 'glove.txt')", (), "glove"),
         ("m = ResNet50(weights='imagenet')", (), "weights"),
@@ -212,6 +213,11 @@ assert numpy.loadtxt('../data/train.csv', dtype=str, delimiter=',')[1][0] == 'tr
 os.chdir('../dataset')
 assert pd.read_csv('train.csv').id[0] == 'train.csv'
 assert sorted(os.path.basename(path) for path in glob.glob('../dataset/*.csv'))[-2:] == ['test.csv', 'train.csv']
+os.chdir('/kaggle/input/a-slug')
+os.chdir('/kaggle/working')
+os.chdir('C:/Users/somebody/kaggle')
+assert os.getcwd().endswith('working')
+assert pd.read_csv('train.csv').id[0] == 'train.csv'
 """
 
 REFUSED = """
@@ -231,7 +237,7 @@ for path in ('colours.csv', '../output/train.csv', 'features/a/test.csv', '/proc
     frame.to_csv(path, index=False)
     assert pd.read_csv(path).id[0] == 'own', path
 assert pd.read_csv('train.csv').id[0] == 'train.csv', 'the name alone is the competition\\'s still'
-frame.to_csv('../results/answer.csv', index=False)
+frame.to_csv('../results/Answer.CSV', index=False)
 """
 
 
