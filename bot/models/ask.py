@@ -187,10 +187,6 @@ class Asker:
         """Return the longest time (seconds) of a role's last few answers in this process; `first` before any."""
         return self.calls.longest_answer(role, first)
 
-    def waiting(self, role: str) -> float:
-        """Return for how long (seconds) a role's oldest call in flight has waited for its answer; 0 without one."""
-        return self.calls.waiting(role)
-
     async def ask(self, prompt: Prompt[AnswerT], *, role: str, name: str, node: int | None = None) -> AnswerT:
         """Return the answer to a prompt.
 
@@ -321,11 +317,8 @@ class Asker:
         if call is None:
             return None
         usage = Usage(call.prompt_tokens, call.completion_tokens, call.cached_tokens)
-        return Outcome(
-            Completion(
-                None, self._store.blob(call.answer_sha).decode(errors="surrogatepass"), usage, call.model, call.cost_usd
-            )
-        )
+        text = self._store.blob(call.answer_sha).decode(errors="surrogatepass")
+        return Outcome(Completion(None, text, usage, call.model, call.cost_usd))
 
 
 def _recorded(attempt: Attempt, outcome: Outcome) -> RecordedCall:

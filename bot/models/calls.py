@@ -105,8 +105,6 @@ class Calls:
         self._estimate = estimate
         self._took: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_LAST_ANSWERS))
         self._gate = asyncio.Semaphore(in_flight)
-        self._in_flight: dict[str, list[float]] = defaultdict(list)
-        """By role, when its calls in flight were made (monotonic)."""
 
     @property
     def totals(self) -> Totals:
@@ -118,11 +116,6 @@ class Calls:
     def longest_answer(self, role: str, first: float) -> float:
         """Return the longest time (seconds) of a role's last few answers in this process; `first` before any."""
         return max(self._took.get(role, ()), default=first)
-
-    def waiting(self, role: str) -> float:
-        """Return for how long (seconds) a role's oldest call in flight has waited for its answer; 0 without one."""
-        calls = self._in_flight[role]
-        return time.monotonic() - min(calls) if calls else 0.0
 
     def attempt(self, prompt: Prompt[Any], step: str, role: str, node: int | None) -> Attempt:
         """Return an attempt at a prompt, to be made now. Raises BotError: the prompt holds something newer than the clock."""
@@ -150,19 +143,13 @@ class Calls:
             await reserved(bound)
             with self._timed():
                 start = time.monotonic()
-                self._in_flight[attempt.role].append(start)
-                try:
-                    outcome = await _outcome(model, prompt, attempt.role, bound.limits)
-                finally:
-                    self._in_flight[attempt.role].remove(start)
+                outcome = await _outcome(model, prompt, attempt.role, bound.limits)
                 seconds = time.monotonic() - start
                 self._took[attempt.role].append(seconds)
             outcome = outcome.without_secrets(self.store.redactor)
-            # What broke off is never taken for the step's answer.
-            logged = (
-                replace(attempt, step=f"{attempt.step}/broken") if isinstance(outcome.error, BrokenOff) else attempt
-            )
-            await self._log_and_charge(logged, outcome.reply, seconds, reservation)
+            if isinstance(outcome.error, BrokenOff):  # it is never taken for the step's answer
+                attempt = replace(attempt, step=f"{attempt.step}/broken")
+            await self._log_and_charge(attempt, outcome.reply, seconds, reservation)
         return outcome
 
     async def charge_lost(self, attempt: Attempt, usage: Usage, model: str) -> None:
@@ -192,14 +179,7 @@ class Calls:
         with_tool = tool_of(prompt) is not None
         cached = 0
         if self._budget.capped(Kind.TOKENS) and (with_tool or isinstance(prompt, ProxiedPrompt)):
-            cached = _cached_messages(
-                self.store,
-                self.run_id,
-                role=attempt.role,
-                prompt_name=attempt.name,
-                node=attempt.node,
-                messages=attempt.messages,
-            )
+            cached = _cached_messages(self.store, self.run_id, attempt)
         return most_sent(attempt.messages, with_tool=with_tool, cached=cached)
 
     async def _log_and_charge(
@@ -216,9 +196,7 @@ class Calls:
         fields: dict[str, Any] = {"role": attempt.role, "model": reply.model, "node": attempt.node, **usage_fields}
 
         def write(tx: Transaction) -> None:
-            messages = json.dumps(
-                [asdict(message) for message in attempt.logged or attempt.messages], ensure_ascii=False
-            )
+            messages = json.dumps(list(map(asdict, attempt.logged or attempt.messages)), ensure_ascii=False)
             row = ModelCall(
                 run_id=self.run_id,
                 seq=0,
@@ -239,9 +217,7 @@ class Calls:
         self._spent = add_up(self._spent, {**usage_fields, "seconds": seconds})
 
 
-def _cached_messages(
-    store: Store, run_id: str, *, role: str, prompt_name: str, node: int | None, messages: Sequence[Message]
-) -> int:
+def _cached_messages(store: Store, run_id: str, attempt: Attempt) -> int:
     """Return how many leading messages the last call of the same kind had too; 0 if nothing of that one was cached.
 
     If the endpoint has dropped them from its cache since, it counts them again; that cannot be foreseen.
@@ -249,14 +225,14 @@ def _cached_messages(
     with store.read() as session:
         last = session.exec(
             select(ModelCall)
-            .where(ModelCall.run_id == run_id, ModelCall.role == role, ModelCall.prompt_name == prompt_name)
-            .where(ModelCall.node == node, ModelCall.completion_tokens > 0)
+            .where(ModelCall.run_id == run_id, ModelCall.role == attempt.role, ModelCall.node == attempt.node)
+            .where(ModelCall.prompt_name == attempt.name, ModelCall.completion_tokens > 0)
             .order_by(col(ModelCall.seq).desc())
         ).first()
     if last is None or not last.cached_tokens:
         return 0
     before = json.loads(store.blob(last.messages_sha))
-    pairs = zip(before, map(asdict, messages), strict=False)
+    pairs = zip(before, map(asdict, attempt.messages), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 

@@ -137,9 +137,9 @@ class ChatClient:
         if answer.begun and not answer.ended:
             reason = reason if answer.error is None else endpoint_words({"error": answer.error})
             raise Unfinished(f"the answer of {model} was interrupted: {self._redactor.own(reason)}", body.encode())
-        if not (answer.begun or answer.ended or answer.error) and stream.whole:
-            return self._connection.text(stream.whole).encode()
         if not (answer.begun or answer.ended or answer.error):
+            if stream.whole:
+                return self._connection.text(stream.whole).encode()
             raise ModelUnavailable(f"the answer of {model} was cut off on the way")
         return body.encode()
 

@@ -43,19 +43,15 @@ _LIMITS = tuple(
     re.compile(form.replace("N", _NUMBER), re.IGNORECASE)
     for form in (
         r"(?:n_ctx|max_seq_len)\W{1,3}N",
-        r"> ?N",
-        r"<= ?N",
+        r"(?:>|<=) ?N",
         r"exceeds? (?:(?! by |\. )[^\d]){0,60}?N",
-        r"supports? up to N",
+        r"(?:supports? up to |allowed \(|(?:less|fewer|greater) than )N",
         r"length should be \[\d+, ?N",
         r"N maximum context",
         r"(?:context|model)(?:'s)?(?: maximum)?(?: context)?[ _](?:length|len|size|window|limit)\b(?:(?! by )[^\d]){0,60}?N",
         r"sequence length is[^\d]{0,40}?N",
         r"(?:prompt|sequence) length[^\d]{0,40}?N",
         r"limit:? (?:of |is )?N",
-        r"allowed \(N",
-        r"(?:less|fewer) than N",
-        r"(?:cannot|must not) exceed N",
         r"max(?:imum)?(?: size| number of tokens| tokens of)?(?: is)?:? N",
     )
 )
@@ -64,12 +60,8 @@ _PROMPTS = tuple(
     for form in (
         r"N (?:tokens )?in (?:the|your) (?:messages|prompt)",
         r"(?<!for )\bN (?:input tokens|of text input|tokens from the input)",
-        r"resulted in N",
-        r"(?:request|input|prompt|requested tokens|count(?: is| of)?|(?:input|prompt) length) \(?(?:length )?N",
-        r"n_keep: N",
-        r"too long: N(?![\d:])",
-        r"prompt (?:is|has) N",
-        r"(?:input|prompt) tokens \(?N",
+        r"(?:request|input|prompt|requested tokens|resulted in|count)(?: is| of| has| length| tokens)? \(?(?:length )?N",
+        r"(?:n_keep|too long): N(?![\d:])",
         r"limit: N \+",
         r"first N tokens",
         r"contains (?:at least )?N(?!\d| characters)",

@@ -96,7 +96,8 @@ def classify(status: int, body: object, *, model: str, names: Names = FIRST_ENDP
     """Return the error that an answer with this HTTP status, or code, means; `body` is decoded JSON, or text."""
     code, words = _code(body), _words(body)
     message = f"the endpoint answered {status} for {model}: {words[:_MOST_WORDS]}"
-    if code & _NO_CREDIT or (status in (400, 403, 429) and _is_without_credit(words)):
+    is_lack = _NO_CREDIT_WORDS.search(words) and not _PASSING_WORDS.search(words)
+    if code & _NO_CREDIT or (status in (400, 403, 429) and is_lack):
         return ModelMisconfigured(f"{message}; {_NO_CREDIT_ADVICE}")
     if code & _WRONG:
         return ModelMisconfigured(f"{message}; {names.advice(status)}")
@@ -146,10 +147,6 @@ def _words(body: object) -> str:
         title = _TITLE.search(text)
         text = title[1] if title else _TAGS.sub(" ", text)
     return " ".join(text.split()) or "no message"
-
-
-def _is_without_credit(words: str) -> bool:
-    return bool(_NO_CREDIT_WORDS.search(words)) and not _PASSING_WORDS.search(words)
 
 
 def _error(body: object) -> object:

@@ -43,9 +43,7 @@ class AnswererChanged:
     why: str | None
 
     def __str__(self) -> str:
-        if self.why is None:
-            return f"{self.after} answers again"
-        return f"{self.after} replaces {self.before}: {self.why}"
+        return f"{self.after} " + (f"replaces {self.before}: {self.why}" if self.why else "answers again")
 
 
 OnChange = Callable[[AnswererChanged], None]
@@ -116,17 +114,11 @@ class FallbackModel:
         broke off is added to the answer's.
         """
         call = _Call(limits)
-        resting = []
-        for position, answerer in enumerate(self._answerers):
-            if not self._admits(answerer):
-                resting.append(answerer)
-                continue
-            remaining_count = [a for a in self._answerers[position + 1 :] if self._admits(a) and not a.instant]
-            completion = await self._try(answerer, call, len(remaining_count), prompt, role)
-            if completion is not None:
-                return completion
-        for position, answerer in enumerate(resting):
-            completion = await self._try(answerer, call, len(resting) - position - 1, prompt, role)
+        admitted = {answerer: self._admits(answerer) for answerer in self._answerers}
+        order = sorted(self._answerers, key=lambda answerer: not admitted[answerer])
+        for position, answerer in enumerate(order):
+            later = [a for a in order[position + 1 :] if admitted[a] == admitted[answerer] and not a.instant]
+            completion = await self._try(answerer, call, len(later), prompt, role)
             if completion is not None:
                 return completion
         raise call.error()
@@ -168,14 +160,11 @@ class FallbackModel:
         self._breakers[answerer.name].succeed()
         order = self._answerers.index
         # A call that began before a change may end after it; it must not undo the change.
-        if order(answerer) > order(before) and self._breakers[before.name].closed:
-            return
-        if answerer is before:
+        is_later = order(answerer) > order(before)
+        if answerer is before or (is_later and self._breakers[before.name].closed):
             return
         self._current = answerer
-        reason = None
-        if order(answerer) > order(before):
-            reason = call.why or f"{before.name}: {self._errors[before.name]}"
+        reason = (call.why or f"{before.name}: {self._errors[before.name]}") if is_later else None
         self._on_change(AnswererChanged(before.name, answerer.name, reason))
 
 

@@ -91,11 +91,10 @@ def _ends_in_here_document(code: Sequence[str]) -> bool:
 
 def _ends_in_string(code: Sequence[str]) -> bool:
     try:
-        for _ in tokenize.generate_tokens((f"{line}\n" for line in code).__next__):
-            pass
+        list(tokenize.generate_tokens((f"{line}\n" for line in code).__next__))
     except tokenize.TokenError as error:
         # "EOF in multi-line string" in Python 3.11, "unterminated triple-quoted string literal" in later ones.
         return "multi-line string" in str(error) or "triple-quoted" in str(error)
     except SyntaxError:
-        return False
+        pass
     return False

@@ -24,9 +24,8 @@ class Price(ClosedModel):
         """Return the cost (USD); `usage.prompt_tokens` includes the cached ones."""
         cached = min(usage.cached_tokens, usage.prompt_tokens)
         price_cached = self.input if self.cached is None else self.cached
-        total = (
-            (usage.prompt_tokens - cached) * self.input + cached * price_cached + usage.completion_tokens * self.output
-        )
+        new = usage.prompt_tokens - cached
+        total = new * self.input + cached * price_cached + usage.completion_tokens * self.output
         return total / _PER_MILLION
 
 

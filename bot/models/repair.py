@@ -74,9 +74,8 @@ class Repair(_FollowUp[AnswerT]):
         request_text = (
             f"Your answer cannot be used: {clean(self.fault)}. Answer again, in full and in the requested form."
         )
-        return Message(
-            "assistant", both_ends(clean(answer_of(self.reply)), _MAX_REPLY_CHARACTERS) or "(no text)"
-        ), Message("user", request_text)
+        shown_reply = both_ends(clean(answer_of(self.reply)), _MAX_REPLY_CHARACTERS) or "(no text)"
+        return Message("assistant", shown_reply), Message("user", request_text)
 
 
 @dataclass(frozen=True)

@@ -96,9 +96,8 @@ class _Usage(_Foreign):
     @property
     def cached(self) -> int:
         """Tokens of the prompt that were cached."""
-        details = self.prompt_tokens_details
-        cached_counts = (details and details.cached_tokens, self.prompt_cache_hit_tokens, self.cache_read_input_tokens)
-        return next((tokens for tokens in cached_counts if tokens), 0)
+        named = self.prompt_tokens_details and self.prompt_tokens_details.cached_tokens
+        return named or self.prompt_cache_hit_tokens or self.cache_read_input_tokens or 0
 
 
 class _Body(_Foreign):

@@ -61,8 +61,7 @@ class Environment(_Variables):
         if name == "OPENAI_API_KEY":
             return self.openai_api_key
         field: Any = (OptionalKey, Field(default=None, validation_alias=name))
-        key: SecretStr | None = _read(create_model("Variable", __base__=_Variables, value=field)).model_dump()["value"]
-        return key
+        return getattr(_read(create_model("Variable", __base__=_Variables, value=field)), "value", None)
 
 
 def _read(variables: type[VariablesT]) -> VariablesT:
