@@ -1,6 +1,7 @@
 """What docs/ has of the commands' help and of the settings: `python -m tests.commands` writes it."""
 
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,23 +22,44 @@ WIDTH = 100
 _HELP = re.compile(r"^(?:Options:\n)? +--help +Show this message and exit\.\n*", re.MULTILINE)
 """The option that all commands have, which the page names once; with its heading where it is the only one."""
 _OF_RUN = "| key of `[run]`, option | meaning | default |\n|---|---|---|\n"
+_ENTRY = re.compile(r"^  (-.*?)(?:  | <|\n).*\n?(?: {5,}.*\n?)*", re.MULTILINE)
+"""An option and its text, which may take several lines."""
 OPENING = """# Commands
 
 ```sh
-bot replay my-demo --time 2m      # the first one to try; the option --help of each command prints what stands here
+bot replay my-demo --time 2m      # the first one to try; `bot COMMAND --help` prints what stands here
 ```
 
-Results go to stdout and everything else to stderr. The exit status is 0 for done, 1 for "it ran, but without a usable result"
-and 2 for wrong use or configuration. This page is written by `make docs` from the commands themselves.
+Results go to stdout, everything else to stderr. The exit status is 0 for done, 1 for "it ran, but without a usable result" and 2
+for wrong use or configuration. Options that mean the same as with `bot replay` are described there.
 """
 
 
 def page() -> str:
-    """Return the page as it should be."""
+    """Return the page as it should be: without groups but the first, and with the options of `bot replay` described once."""
+    helps = command_helps()
+    replay = {" ".join(entry[0].split()) for entry in _ENTRY.finditer(helps["bot replay"])}
+    sections = [OPENING]
+    for path, text in helps.items():
+        if path != "bot" and "\nCommands:\n" in text:
+            continue
+        if path != "bot replay":
+            shared = [entry for entry in _ENTRY.finditer(text) if " ".join(entry[0].split()) in replay]
+            for entry in shared:
+                text = text.replace(entry[0], "")
+            text = text.strip().removesuffix("Options:").strip()
+            if shared:
+                names = f"As with bot replay: {', '.join(entry[1] for entry in shared)}"
+                text += f"\n\n{textwrap.fill(names, WIDTH, subsequent_indent='  ', break_on_hyphens=False)}"
+        sections.append(f"## `{path}`\n\n```text\n{text}\n```\n")
+    return "\n".join(sections)
+
+
+def command_helps() -> dict[str, str]:
+    """Return each command's help by its path, groups before what is in them."""
     group: Any = get_command(app)
     context = group.make_context("bot", ["--help"], resilient_parsing=True, terminal_width=WIDTH)
-    sections = [f"## `{path}`\n\n```text\n{text}\n```\n" for path, text in _helps(group, context)]
-    return "\n".join([OPENING, *sections])
+    return dict(_helps(group, context))
 
 
 def _helps(command: Any, context: Any) -> Iterator[tuple[str, str]]:

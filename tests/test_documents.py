@@ -130,9 +130,7 @@ def _anchors(path: Path) -> set[str]:
     return {re.sub(r"[^a-z0-9 -]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
-@cache
-def _helps() -> dict[str, str]:
-    return dict(re.findall(r"^## `(.*?)`\n\n```text\n(.*?)^```", commands.page(), re.MULTILINE | re.DOTALL))
+_helps = cache(commands.command_helps)
 
 
 def _text(path: Path) -> str:

@@ -16,19 +16,15 @@ from state.store import Store
 def approve(
     id: Annotated[
         str | None,
-        typer.Argument(
-            help="number or tag of the submission; with --card or --rules, the competition (default: list all)"
-        ),
+        typer.Argument(help="number or tag of the submission, or the competition (default: list all)"),
     ] = None,
     refuse: Annotated[bool, typer.Option("--refuse", help="refuse the submission")] = False,
-    card: Annotated[bool, typer.Option("--card", help="confirm the proposed scoring of a competition")] = False,
-    rules: Annotated[
-        bool, typer.Option("--rules", help="state that you have read a competition's rules and accept them")
-    ] = False,
+    card: Annotated[bool, typer.Option("--card", help="confirm a competition's proposed task spec")] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="confirm that you have read a competition's rules")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Approve a held submission; the daemon sends it with the same checks as any other.
+    """Approve a submission; the daemon sends it after the usual checks.
 
     Example: bot approve 7
     """

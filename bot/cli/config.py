@@ -23,7 +23,7 @@ File = Annotated[Path | None, typer.Argument(help="bot.toml to read (default: ./
 
 @config_app.command()
 def check(file: File = None, config: Config = None, json: Json = False) -> None:
-    """List everything that is wrong with the file, by line, and exit with 2; or sum up what it configures.
+    """List all mistakes by file and line and exit with 2, or sum up the configuration.
 
     `bot doctor` also checks whether a competition's own grader can be used.
 
@@ -49,10 +49,7 @@ def check(file: File = None, config: Config = None, json: Json = False) -> None:
 
 @config_app.command()
 def show(file: File = None, config: Config = None, json: Json = False) -> None:
-    """Show every setting in effect, and where it comes from: the default, a line of the file, or a variable.
-
-    Example: bot config show
-    """
+    """Show every setting in effect and its source: default, line of the file, or variable."""
     path = settings_file(file or config)
     settings = list(effective_settings(read_configuration(path)))
     if json:
@@ -63,7 +60,7 @@ def show(file: File = None, config: Config = None, json: Json = False) -> None:
 
 @config_app.command()
 def example() -> None:
-    """Print a bot.toml with every table and key, each with its meaning and its default, for you to change.
+    """Print a bot.toml with every table and key, its meaning and default.
 
     Example: bot config example > bot.toml
     """

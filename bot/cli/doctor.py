@@ -23,10 +23,10 @@ def doctor(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Check every part: sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.
+    """Check sandboxes, GPU, model, Kaggle, competitions, the daemon, disk and database.
 
-    With a competition, configured or not, only Kaggle's key and that one are checked: whether it is entered, of a kind that
-    the bot works on, and certain. Exits with 1 if something needed fails.
+    With a competition, configured or not, only Kaggle's key and that one are checked. Exits with 1 if something needed
+    fails.
 
     Example: bot doctor spooky-author-identification
     """

@@ -29,22 +29,24 @@ env_app = typer.Typer(
 
 @env_app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="name; scripts use `default` unless bot.toml names another")] = DEFAULT,
+    name: Annotated[str, typer.Argument(help="name of the environment")] = DEFAULT,
     with_: Annotated[
         str,
         typer.Option(
             "--with",
-            help="tabular, text, vision, audio or all; separate several with commas; tabular is always included",
+            help="text, vision, audio or all; several with commas; tabular is always included",
         ),
     ] = "tabular",
-    cuda: Annotated[bool, typer.Option("--cuda", help="torch and XGBoost for NVIDIA's GPUs")] = False,
+    cuda: Annotated[bool, typer.Option("--cuda", help="install torch and XGBoost for NVIDIA GPUs")] = False,
     requirements: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="pip requirements file with more packages")
+        Path | None, typer.Option(exists=True, dir_okay=False, help="pip requirements file of further packages")
     ] = None,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Create an environment for scripts, which is used from then on; if interrupted, run the same command again.
+    """Create an environment for scripts, which is used from then on.
+
+    If interrupted, run the same command again.
 
     Example: bot env create --with text
     """
@@ -79,16 +81,14 @@ def list_environments(config: Config = None, json: Json = False) -> None:
 
 @env_app.command()
 def check(
-    name: Annotated[str, typer.Argument(help="the environment's name")] = DEFAULT,
-    sandbox: Annotated[BackEndChoice, typer.Option(help="the sandbox for the test")] = "auto",
+    name: Annotated[str, typer.Argument(help="name of the environment")] = DEFAULT,
+    sandbox: Annotated[BackEndChoice, typer.Option(help="sandbox to test in")] = "auto",
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Test an environment: import each package in the sandbox, and fit a tiny model with each library that can.
+    """Import each package in the sandbox, and fit a tiny model with each library that can.
 
     Exits with 1 if something does not work.
-
-    Example: bot env check
     """
     settings = configured(config).sandbox
     environment = environment_named(settings.environments_folder, name)
@@ -108,8 +108,8 @@ def check(
 
 
 @env_app.command()
-def remove(name: Annotated[str, typer.Argument(help="the environment's name")], config: Config = None) -> None:
-    """Remove an environment; no bot should be running scripts in it.
+def remove(name: Annotated[str, typer.Argument(help="name of the environment")], config: Config = None) -> None:
+    """Remove an environment that no bot is using.
 
     Example: bot env remove vision
     """

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 
 
 def grade(
-    snapshot: Annotated[Path, typer.Argument(help="the snapshot's folder")],
-    file: Annotated[Path, typer.Argument(help="the submission file")],
+    snapshot: Annotated[Path, typer.Argument(help="folder of the snapshot")],
+    file: Annotated[Path, typer.Argument(help="submission file")],
     json: Json = False,
 ) -> None:
-    """Grade a submission file: validity with reasons, score, medals, win rate. Exits with 1 if it is not valid.
+    """Grade a submission file: valid or why not, score, medals, win rate.
+
+    Exits with 1 if it is not valid.
 
     Example: bot grade snapshots/spooky-author-identification submission.csv
     """

@@ -43,29 +43,29 @@ def init(
         typer.Argument(
             parser=slug_of,
             metavar="competition",
-            help="competition that you have entered (default: the only one, else ask)",
+            help="name of the competition (default: the only one, else ask)",
             show_default=False,
         ),
     ] = None,
-    config: Annotated[Path, typer.Option(help="the file to write")] = Path("bot.toml"),
-    url: Annotated[str, typer.Option(help="Kaggle's address, or that of `bot rehearse`")] = SITE,
+    config: Annotated[Path, typer.Option(help="file to write")] = Path("bot.toml"),
+    url: Annotated[str, typer.Option(help="address of Kaggle or `bot rehearse`")] = SITE,
     model: Annotated[
         str | None, typer.Option(help="builtin or openai:NAME (default: openai if its key is set)", show_default=False)
     ] = None,
     max_cost_per_day: Annotated[
         float | None,
-        typer.Option(min=0, help="cap per day, in USD (default: 5 if the model has a price)", show_default=False),
+        typer.Option(min=0, help="daily cap in USD (default: 5 if the model has a price)", show_default=False),
     ] = None,
     env: Annotated[
         bool | None,
-        typer.Option("--env/--no-env", help="install the packages for scripts (default: ask)", show_default=False),
+        typer.Option("--env/--no-env", help="install packages for scripts (default: ask)", show_default=False),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="do not prompt; use options and defaults")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask: use options and defaults")] = False,
 ) -> None:
-    """Write a bot.toml for a competition that you have entered, check it, and name the next command.
+    """Write and check a bot.toml for a competition that you have entered.
 
-    Files are held until you approve them (`approve = "ask"`). On a terminal it asks for what the options leave open. Exits
-    with 1 if a check fails; the file is written all the same.
+    Files wait for your approval (`approve = "ask"`). On a terminal it asks for what the options leave open. Exits with 1
+    if a check fails; the file is written all the same.
 
     Example: bot init spooky-author-identification --model openai:gpt-5-mini --yes
     """

@@ -22,16 +22,14 @@ keys_app = typer.Typer(name="keys", help="Store the bot's keys.", no_args_is_hel
 
 @keys_app.command("set")
 def set_key(
-    name: Annotated[
-        str, typer.Argument(help="KAGGLE_API_TOKEN, OPENAI_API_KEY, or a name that bot.toml gives a key or an address")
-    ],
-    service: Annotated[bool, typer.Option("--service", help="store it for the systemd service (as root)")] = False,
+    name: Annotated[str, typer.Argument(help="KAGGLE_API_TOKEN, OPENAI_API_KEY, or a variable named in bot.toml")],
+    service: Annotated[bool, typer.Option("--service", help="store it for the systemd service (needs root)")] = False,
     config: Config = None,
 ) -> None:
-    """Store a key in a file that only you can read, for the bot to read; no command shows it again.
+    """Store a key in a file that only you can read.
 
-    The key is typed without being shown, or read from standard input. Kaggle's token goes to ~/.kaggle/access_token, where the
-    kaggle package finds it too, all others to ~/.config/kaggle-bot/credentials.
+    Type it (it is not shown) or pipe it in. Kaggle's token goes to ~/.kaggle/access_token, where the kaggle package finds
+    it too, all others to ~/.config/kaggle-bot/credentials.
 
     Example: bot keys set OPENAI_API_KEY
     """
@@ -48,10 +46,7 @@ def set_key(
 
 @keys_app.command("list")
 def list_keys(config: Config = None, json: Json = False) -> None:
-    """Show where each key that the bot may need is found; never the key.
-
-    Example: bot keys list
-    """
+    """Show where each key is found; never the key."""
     sources = {name: _source(name) for name in _names(config)}
     lines = (f"{name:20} {source or f'not set: bot keys set {name}'}" for name, source in sources.items())
     print_result({"keys": sources}, *lines, json=json)

@@ -14,11 +14,11 @@ from bot.knowledge.entry import Entry, format_entry, read_entry
 from bot.models.quoting import clean
 from state.errors import FileProblems, UsageError
 
-Label = Annotated[str | None, typer.Option(help="a label, or a top category")]
+Label = Annotated[str | None, typer.Option(help="label or top category")]
 
 knowledge_app = typer.Typer(
     name="knowledge",
-    help="The knowledge base: dated entries from papers, past competitions and own runs, for drafts and improvements.",
+    help="The knowledge base: dated entries from papers, past competitions and your runs.",
     no_args_is_help=True,
 )
 
@@ -28,13 +28,13 @@ def list_entries(
     label: Label = None,
     kind: Annotated[str | None, typer.Option(help="trick, paper or lesson")] = None,
     as_of: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="only entries dated before this day (UTC)")
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="only entries from before this day (UTC)")
     ] = None,
-    without: Annotated[str | None, typer.Option(help="leave out entries from this competition")] = None,
+    without: Annotated[str | None, typer.Option(help="omit entries from this competition")] = None,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object per entry")] = False,
+    json: Json = False,
 ) -> None:
-    """List the entries that come with the bot and those of your folder.
+    """List the bundled entries and your own.
 
     Example: bot knowledge list --label tabular --as-of 2018-01-01
     """
@@ -53,11 +53,11 @@ def list_entries(
 
 @knowledge_app.command()
 def show(
-    id: Annotated[str, typer.Argument(help="the entry's id")],
+    id: Annotated[str, typer.Argument(help="id of the entry")],
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Show an entry in full, as its file has it.
+    """Show an entry in full.
 
     Example: bot knowledge show out-of-fold-target-encoding
     """
@@ -74,12 +74,12 @@ def show(
 def check(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="files or folders of entries (default: the bundled ones and your folder)"),
+        typer.Argument(help="files or folders of entries (default: the bundled ones and yours)"),
     ] = None,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Check that each entry has known labels, a date, and a traceable source; list every problem.
+    """Check that each entry has known labels, a date and a source; list every problem.
 
     Exits with 1 if there is one.
 
@@ -105,7 +105,7 @@ def add(
     files: Annotated[list[Path], typer.Argument(help="files of entries")],
     config: Config = None,
 ) -> None:
-    """Check entries that you have written, and copy them into your folder; an entry with the same id is replaced.
+    """Check entries, and copy them into your folder; the same id is replaced.
 
     Example: bot knowledge add rank-average.md
     """

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.daemon_reading import daemon_now, daemon_to_read, runs_of
-from bot.cli.options import Config
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json
 from bot.engine.lab_turns import lab_turns
 from bot.execution.folder import RunFolder
@@ -31,23 +31,21 @@ _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 def logs(
     competition: Annotated[
         str | None,
-        typer.Argument(help="only this competition; default: all; with --lab also the folder of a run"),
+        typer.Argument(help="only this competition (default: all); with --lab also a run's folder"),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="follow new events")] = False,
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="how far to look back, such as 90s, 30m, 1h or 2d")
+        str | None, typer.Option(metavar="TIME", help="how far to look back, such as 90s, 1h or 2d")
     ] = None,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="number of events, without --since")] = 100,
-    lab: Annotated[
-        int | None, typer.Option(min=1, help="show this lab's commands and output, as on a terminal")
-    ] = None,
-    all_events: Annotated[bool, typer.Option("--all", help="also show every model call, step and charge")] = False,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="number of events without --since")] = 100,
+    lab: Annotated[int | None, typer.Option(min=1, help="show this lab's commands and output")] = None,
+    all_events: Annotated[bool, typer.Option("--all", help="include every model call, step and charge")] = False,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object per event")] = False,
+    json: Json = False,
 ) -> None:
-    """Show what happened: the events in the daemon's database, while it runs or afterwards.
+    """Show the events in the daemon's database, while it runs or afterwards.
 
-    Everything else, such as libraries' warnings, is in the daemon's log, on its stderr or in systemd's journal.
+    Libraries' warnings and the like are in the daemon's log: on its stderr, or in systemd's journal.
 
     Example: bot logs titanic --since 1h --follow
     """

@@ -1,12 +1,12 @@
 """`bot notify`: send a test message to each of the owner's services."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from bot.cli.configured import configured
-from bot.cli.options import Config
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json
 from bot.notify import Notice
 from bot.notify.services import AppriseNotifier, open_services
@@ -26,11 +26,11 @@ def _notify() -> None:
 @notify_app.command()
 def test(
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object per service")] = False,
+    json: Json = False,
 ) -> None:
-    """Send one message to each service in the table `notify`, and show which accepted it. Exits with 1 if one did not.
+    """Send a message to each configured service, and show which accepted it.
 
-    Example: bot notify test
+    Exits with 1 if one did not.
     """
     settings = configured(config).notify
     if not settings.services:

@@ -15,18 +15,17 @@ from state.errors import UsageError
 from state.words import slug_of
 
 Config = Annotated[Path | None, typer.Option(help="bot.toml to read (default: ./bot.toml if it exists)")]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
-Plain = Annotated[bool, typer.Option("--plain", help="log lines in place of the live view, as on a pipe")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON, one object per line")]
+Plain = Annotated[bool, typer.Option("--plain", help="print log lines instead of the live view")]
 Fleet = Annotated[
     str | None,
     typer.Option(
-        help="Ray cluster that runs scripts: auto or ray://HOST:10001; `none` for this machine (default: the configured "
-        "cluster; a resumed run keeps its own)"
+        help="Ray cluster for scripts: auto, ray://HOST:10001 or none (default: the run's, else the configured one)"
     ),
 ]
 Competition = Annotated[
     str,
-    typer.Argument(parser=slug_of, metavar="competition", help="the competition's name, as in its table in bot.toml"),
+    typer.Argument(parser=slug_of, metavar="competition", help="name of the competition"),
 ]
 OneCompetition = Annotated[
     str | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.cli.daemon_reading import as_json, daemon_now, daemon_to_read, runs_of
-from bot.cli.options import Config, OneCompetition
+from bot.cli.options import Config, Json, OneCompetition
 from bot.cli.output import number, print_json, print_table
 from bot.community.ideas.evidence import IdeaEvidence
 from bot.engine.run_record import RunRecord
@@ -30,12 +30,12 @@ _WITHOUT_DRAFT = {"draft": "the safe baseline", "reproduce": "a reproduced kerne
 def ideas(
     competition: OneCompetition = None,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object per idea")] = False,
+    json: Json = False,
 ) -> None:
-    """Show the pool of ideas, best supported first: the evidence for each, whether it was tried, and its sources.
+    """Show the ideas, best supported first, with evidence and sources.
 
-    Support goes from 0 to 10, and is 5 where nothing is known. Measured gains of an idea count before those of its sources,
-    and these before the claims of posts. Merged, split and retired ideas come last, with the reason.
+    Support goes from 0 to 10; 5 means that nothing is known. Measured gains of an idea count before those of its sources,
+    and these before claims of posts. Merged, split and retired ideas come last, with the reason.
 
     Example: bot ideas spooky-author-identification
     """
@@ -55,12 +55,12 @@ def reports(
     competition: OneCompetition = None,
     report: Annotated[
         str | None,
-        typer.Argument(metavar="[NUMBER]", help="report number, to show it in full", show_default=False),
+        typer.Argument(metavar="[NUMBER]", help="number of the report to show in full", show_default=False),
     ] = None,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object per report")] = False,
+    json: Json = False,
 ) -> None:
-    """Show the reports on what was tried, or one of them in full.
+    """Show the reports on what was tried, or one in full.
 
     Example: bot reports spooky-author-identification 3
     """

@@ -14,28 +14,28 @@ from state.errors import UsageError
 
 
 def prune(
-    folder: Annotated[Path, typer.Argument(help="folder of runs (`--out` of `bot replay`)")] = Path("runs"),
+    folder: Annotated[Path, typer.Argument(help="folder of runs")] = Path("runs"),
     keep_days: Annotated[
         float | None,
-        typer.Option(min=0, help="keep views of runs that ended within this many days (default: 14, or as configured)"),
+        typer.Option(
+            min=0, help="keep views of runs that ended within this many days (default: as configured, else 14)"
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be removed")] = False,
     config: Config = None,
     forget: Annotated[
         str | None,
-        typer.Option(
-            metavar="COMPETITION", help="remove this competition's collected and derived data from --database"
-        ),
+        typer.Option(metavar="COMPETITION", help="remove what was collected for this competition from --database"),
     ] = None,
-    database: Annotated[Path | None, typer.Option(help="the database for --forget")] = None,
+    database: Annotated[Path | None, typer.Option(help="database for --forget")] = None,
     json: Json = False,
 ) -> None:
-    """Remove what killed runs left behind (containers, processes, work folders) and the views of runs that ended long ago.
+    """Remove what killed runs left behind, and the views of runs that ended long ago.
 
-    Results, reports, databases and files of executions stay, and so does everything of a run that may be resumed.
+    Results, reports, databases, files of executions and everything of resumable runs stay.
 
-    With --forget only a database is pruned: none of its posts, readings, analyses, ideas, drafts, reports, prompts and
-    answers on a competition remain in the file or its backups; scores, submissions, code and spending stay.
+    With --forget only a database is pruned: posts, readings, analyses, ideas, drafts, reports, prompts and answers on a
+    competition are removed from the file and its backups; scores, submissions, code and spending stay.
 
     Example: bot prune runs --keep-days 7 --dry-run
     """

@@ -12,7 +12,7 @@ import typer
 from bot.agents import AGENTS
 from bot.agents.settings import ReplayOptions
 from bot.cli.configured import settings_file
-from bot.cli.options import Config, Fleet, Plain, existing, with_options
+from bot.cli.options import Config, Fleet, Json, Plain, existing, with_options
 from state.errors import UsageError
 from state.words import did_you_mean
 
@@ -21,22 +21,22 @@ from state.words import did_you_mean
 def replay(
     snapshots: Annotated[list[Path], typer.Argument(help="folders of snapshots")],
     chosen_options: dict[str, Any],
-    agent: Annotated[str | None, typer.Option(help=f"{' or '.join(AGENTS)}, or several with commas")] = None,
+    agent: Annotated[str | None, typer.Option(help=f"{', '.join(AGENTS)}; several with commas")] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="builtin, openai:NAME or recorded:DIR (default: the configured model if there is a key, else builtin)"
+            help="builtin, openai:NAME or recorded:DIR (default: the configured one with a key, else builtin)"
         ),
     ] = None,
-    record: Annotated[Path | None, typer.Option(help="record all model calls in this folder")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
+    record: Annotated[Path | None, typer.Option(help="folder to record all model calls in")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="number of runs, with seeds from --seed on")] = 1,
     fleet: Fleet = None,
     config: Config = None,
-    out: Annotated[Path, typer.Option(help="parent of the run folders")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="folder that gets a folder for each run")] = Path("runs"),
     plain: Plain = False,
-    json: Annotated[bool, typer.Option("--json", help="print each result as a line of JSON")] = False,
+    json: Json = False,
 ) -> None:
-    """Replay past competitions on a simulated clock, and rank the submission on the real leaderboard.
+    """Replay past competitions on a simulated clock, graded on the real leaderboard.
 
     Example: bot replay snapshots/spooky-author-identification --model builtin --time 5m
     """

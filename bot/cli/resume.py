@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.configured import configured
-from bot.cli.options import Fleet, Plain, existing
+from bot.cli.options import Fleet, Json, Plain, existing
 from bot.execution.folder import run_folders
 from sandbox.settings import NO_FLEET
 from state.errors import UsageError
@@ -16,16 +16,18 @@ if TYPE_CHECKING:
 
 
 def resume(
-    paths: Annotated[list[Path], typer.Argument(help="folders of runs, or their parent folders")],
+    paths: Annotated[list[Path], typer.Argument(help="runs, or folders of runs")],
     snapshot: Annotated[
         list[Path] | None,
-        typer.Option(help="new path of a snapshot that has moved since the runs started; may be repeated"),
+        typer.Option(help="new path of a snapshot that has moved; may be repeated"),
     ] = None,
     fleet: Fleet = None,
     plain: Plain = False,
-    json: Annotated[bool, typer.Option("--json", help="print each result as a line of JSON")] = False,
+    json: Json = False,
 ) -> None:
-    """Resume interrupted runs without repeating completed steps; finished runs are only shown.
+    """Resume interrupted runs without repeating completed steps.
+
+    Finished runs are only shown.
 
     Example: bot resume runs
     """

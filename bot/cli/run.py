@@ -26,15 +26,13 @@ EX_CONFIG = 78
 
 def run(
     config: Config = None,
-    until_over: Annotated[
-        bool, typer.Option("--until-over", help="exit once all competitions have ended, as in a rehearsal")
-    ] = False,
+    until_over: Annotated[bool, typer.Option("--until-over", help="exit when all competitions have ended")] = False,
     plain: Plain = False,
 ) -> None:
-    """Compete in the configured competitions until stopped: watch, learn, train, submit, and notify the owner.
+    """Compete in the configured competitions until stopped.
 
-    SIGTERM and Ctrl-C shut it down cleanly, SIGHUP makes it read the configuration again. Exits with 78 for a configuration
-    that cannot work, and with 1 if a part of it fails repeatedly.
+    It watches, learns, trains, submits and notifies you. SIGTERM and Ctrl-C shut it down cleanly, SIGHUP reloads the
+    configuration. Exits with 78 for an unusable configuration, and with 1 if a part fails repeatedly.
 
     Example: bot run --config bot.toml
     """

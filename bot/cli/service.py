@@ -19,9 +19,9 @@ service_app = typer.Typer(name="service", help="The bot as a systemd service.", 
 
 @service_app.command()
 def install(
-    root: Annotated[Path, typer.Option(help="write the files below this folder without running anything")] = _MACHINE,
+    root: Annotated[Path, typer.Option(help="only write the files, below this folder")] = _MACHINE,
     program: Annotated[
-        Path | None, typer.Option(help="the `bot` that the service runs (default: this one)", show_default=False)
+        Path | None, typer.Option(help="`bot` that the service runs (default: this one)", show_default=False)
     ] = None,
     docker: Annotated[
         bool | None, typer.Option("--docker/--no-docker", help="allow the Docker engine (default: as installed)")
@@ -30,9 +30,9 @@ def install(
         bool | None, typer.Option("--gpu/--no-gpu", help="allow NVIDIA GPUs (default: as installed)")
     ] = None,
 ) -> None:
-    """Install units, a user, folders and a first bot.toml, or update them; safe to run again.
+    """Install or update the units, a user, folders and a first bot.toml.
 
-    bot.toml, the environment file and the credentials are created once and never changed. Only the timer is started.
+    An existing bot.toml, environment file or credential never changes. Only the timer is started.
 
     Example: sudo /opt/kaggle-bot/bin/bot service install --docker
     """
@@ -61,7 +61,7 @@ def install(
 
 @service_app.command()
 def uninstall() -> None:
-    """Stop the service, disable it and delete its units; configuration, credentials and state stay.
+    """Stop, disable and delete the units; configuration, credentials and state stay.
 
     Example: sudo /opt/kaggle-bot/bin/bot service uninstall
     """
@@ -78,9 +78,9 @@ def uninstall() -> None:
 
 @service_app.command()
 def status() -> None:
-    """Show what systemd says of the service, and what else is wrong. Exits with 1 if the service does not run.
+    """Show what systemd says of the service, and what else is wrong.
 
-    Example: bot service status
+    Exits with 1 if the service does not run.
     """
     require_systemd(root=False)
     subprocess.run(("systemctl", "status", "--no-pager", "--full", files.SERVICE, files.TIMER), check=False)

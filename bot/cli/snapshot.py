@@ -14,10 +14,10 @@ snapshot_app = typer.Typer(name="snapshot", help="Check, import or write snapsho
 
 @snapshot_app.command()
 def check(
-    snapshot: Annotated[Path, typer.Argument(help="the snapshot's folder")],
+    snapshot: Annotated[Path, typer.Argument(help="folder of the snapshot")],
     json: Json = False,
 ) -> None:
-    """Check a snapshot against format 1, and list everything that is wrong, with file and line.
+    """Check a snapshot, and list everything that is wrong, by file and line.
 
     Example: bot snapshot check snapshots/spooky-author-identification
     """
@@ -51,9 +51,9 @@ def check(
 
 @snapshot_app.command()
 def demo(
-    folder: Annotated[Path, typer.Argument(help="an empty folder, or one that does not exist yet")],
+    folder: Annotated[Path, typer.Argument(help="empty or new folder")],
 ) -> None:
-    """Write the bundled demo snapshot, made from a data set that comes with scikit-learn.
+    """Write the bundled demo snapshot, made from a scikit-learn data set.
 
     Example: bot snapshot demo demo-snapshot
     """

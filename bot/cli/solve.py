@@ -16,7 +16,7 @@ import typer
 
 from bot.agents.settings import ReplayOptions
 from bot.cli.configured import settings_file
-from bot.cli.options import Config, Plain, existing, with_options
+from bot.cli.options import Config, Json, Plain, existing, with_options
 from bot.cli.output import print_table, progress_line
 from state.errors import UnsupportedLayout, UsageError
 
@@ -42,50 +42,45 @@ _LINE_SECONDS = 15.0
 def solve(
     *,
     data: Annotated[
-        Path, typer.Argument(help="train and test tables in a folder or zip, one table, or folders of files by class")
+        Path,
+        typer.Argument(help="folder or zip with train and test tables, one table, or a folder of files for each class"),
     ],
     target: Annotated[
-        str | None, typer.Option(help="column to predict (default: the column missing from the test table)")
+        str | None, typer.Option(help="column to predict (default: the one that the test table lacks)")
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(help="metric (default: roc_auc for two classes, log_loss for several, rmse for a quantity)"),
+        typer.Option(help="metric (default: roc_auc for two classes, log_loss for more, rmse for numbers)"),
     ] = None,
-    id: Annotated[
-        str | None, typer.Option(help="column that identifies rows (default: a column named like an id)")
-    ] = None,
+    id: Annotated[str | None, typer.Option(help="column that identifies rows (default: one named like an id)")] = None,
     group: Annotated[
-        str | None, typer.Option(help="single table only: column whose groups stay together (`none`: split by row)")
+        str | None, typer.Option(help="one table: column whose groups stay together (none: split by row)")
     ] = None,
     time_column: Annotated[
         str | None,
-        typer.Option(help="single table only: withhold the latest rows by this column (default: a date column)"),
+        typer.Option(help="one table: withhold the latest rows by this column (default: a date column)"),
     ] = None,
-    shuffle: Annotated[
-        bool, typer.Option("--shuffle", help="single table with dates only: withhold random rows, not the latest")
-    ] = False,
+    shuffle: Annotated[bool, typer.Option("--shuffle", help="one table: withhold random rows despite dates")] = False,
     train: Annotated[str | None, typer.Option(help="table of training rows (default: the table named train)")] = None,
     test: Annotated[str | None, typer.Option(help="table of rows to predict (default: the table named test)")] = None,
     header: Annotated[
         bool | None,
-        typer.Option("--header/--no-header", help="whether the first row contains column names (default: detect)"),
+        typer.Option("--header/--no-header", help="whether the first row has column names (default: detect)"),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="accept the likelier reading of ambiguous data without asking")
+        bool, typer.Option("--yes", help="do not ask: accept the likelier reading of ambiguous data")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="write predictions even if a constant scores better")] = False,
     chosen_options: dict[str, Any],
-    model: Annotated[
-        str, typer.Option(help="model for ideas and scripts: builtin, openai:NAME or recorded:DIR")
-    ] = "builtin",
+    model: Annotated[str, typer.Option(help="builtin, openai:NAME or recorded:DIR")] = "builtin",
     config: Config = None,
-    out: Annotated[Path, typer.Option(help="parent of the run folder")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="folder that gets the run's folder")] = Path("runs"),
     plain: Plain = False,
-    json: Annotated[bool, typer.Option("--json", help="print result.json on one line")] = False,
+    json: Json = False,
 ) -> None:
-    """Train on your own data: detect the task, search for a model, and write predictions, a script and a report.
+    """Train on your own data, and write predictions, a script and a report.
 
-    No leaderboard, dates or answers are needed. The detected task is shown first; the bot asks for what it cannot detect.
+    Needs no leaderboard, dates or answers. Shows the detected task first, and asks for what it cannot detect.
 
     Example: bot solve my-data --target price --time 10m
     """

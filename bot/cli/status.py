@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.daemon_store import daemon_database
-from bot.cli.options import Config
+from bot.cli.options import Config, Json
 from state.errors import UsageError
 from state.words import slug_of
 
@@ -17,19 +17,17 @@ def status(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="runs, folders of runs, or competitions of the daemon (default: the daemon, else runs)",
+            help="runs, folders of runs, or competitions (default: the daemon, else runs)",
             show_default=False,
         ),
     ] = None,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object, or one per run")] = False,
+    json: Json = False,
 ) -> None:
-    """Show the status of the daemon and each of its competitions: what it does, waits for, has spent, and does next.
+    """Show what the daemon and its competitions do, wait for, have spent and do next.
 
-    With paths it shows the runs in these folders, with names only these competitions of the daemon. It writes and delays
-    nothing, and may be used while they run. The exit status is 1 if a run cannot be read.
-
-    Example: bot status
+    With paths: the runs in these folders; with names: only these competitions. It only reads, and may be used while they
+    run. Exits with 1 if a run cannot be read.
 
     Example: bot status titanic
 

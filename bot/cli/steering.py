@@ -20,14 +20,14 @@ from state.words import did_you_mean, iso
 
 def note(
     competition: Competition,
-    text: Annotated[list[str] | None, typer.Argument(help="text of the note (-: read it from stdin)")] = None,
-    list_notes: Annotated[bool, typer.Option("--list", help="list the notes; with --json one object each")] = False,
+    text: Annotated[list[str] | None, typer.Argument(help="text of the note; -: stdin")] = None,
+    list_notes: Annotated[bool, typer.Option("--list", help="list the notes")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Leave a note on a competition: every later prompt contains it, dated and marked as yours.
+    """Leave a note, which every later prompt on a competition contains as yours.
 
-    As models read notes, one that seems to hold a key or a password is refused.
+    Models read notes: one that seems to contain a key or a password is refused.
 
     Example: bot note titanic "the tickets' prefixes are worth a look"
     """
@@ -47,7 +47,7 @@ def note(
 
 
 def pause(competition: Competition, config: Config = None, json: Json = False) -> None:
-    """Pause a competition until `bot unpause`: running scripts finish, nothing new starts, polling continues.
+    """Pause a competition: running scripts finish, polling continues.
 
     Example: bot pause titanic
     """
@@ -55,7 +55,7 @@ def pause(competition: Competition, config: Config = None, json: Json = False) -
 
 
 def unpause(competition: Competition, config: Config = None, json: Json = False) -> None:
-    """Continue with a competition that was paused or stopped.
+    """Continue a competition that was paused or stopped.
 
     Example: bot unpause titanic
     """
@@ -63,7 +63,7 @@ def unpause(competition: Competition, config: Config = None, json: Json = False)
 
 
 def stop(competition: Competition, config: Config = None, json: Json = False) -> None:
-    """Stop a competition: write its result and report, and submit nothing more.
+    """Stop a competition: write its result and report, submit nothing more.
 
     Example: bot stop titanic
     """

@@ -1,11 +1,9 @@
 """`bot submissions`: what was submitted, what waits, and why; also while the daemon runs."""
 
-from typing import Annotated
-
 import typer
 
 from bot.cli.daemon_reading import as_json, daemon_to_read, runs_of
-from bot.cli.options import Config, OneCompetition
+from bot.cli.options import Config, Json, OneCompetition
 from bot.cli.output import number, print_json, print_table
 from bot.engine.run_record import RunRecord
 from bot.status.submissions import not_submitted, shown_submissions
@@ -17,9 +15,11 @@ _COLUMNS = ("time (UTC)", "competition", "node", "how", "validation", "public", 
 def submissions(
     competition: OneCompetition = None,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object per submission")] = False,
+    json: Json = False,
 ) -> None:
-    """Show what was submitted and what waits, with both scores and the reason; and the last decision not to submit.
+    """Show what was submitted and what waits, with scores and reasons.
+
+    The last decision not to submit is shown, too.
 
     Example: bot submissions titanic
     """

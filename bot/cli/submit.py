@@ -21,14 +21,14 @@ _PAUSE = 0.2
 
 def submit(
     competition: Competition,
-    node: Annotated[int, typer.Argument(help="the node's number, from `bot status` or the report")],
-    wait: Annotated[float, typer.Option(min=0, help="seconds to wait for the daemon's answer")] = 10.0,
+    node: Annotated[int, typer.Argument(help="number of the node, from `bot status` or the report")],
+    wait: Annotated[float, typer.Option(min=0, help="seconds to wait for the daemon")] = 10.0,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Have one node's file submitted: with the same checks as any other, but whatever its validation score.
+    """Submit one node's file, whatever its validation score.
 
-    The daemon does it. The exit status is 1 if the daemon has not answered yet, or refuses.
+    The daemon does it, after the usual checks. Exits with 1 if it refuses or has not answered yet.
 
     Example: bot submit titanic 17
     """

@@ -15,17 +15,17 @@ _RUNS = Path("runs")
 def web(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="runs, or folders of runs (default: runs, if it exists)", show_default=False),
+        typer.Argument(help="runs, or folders of runs (default: runs)", show_default=False),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="port; 0 for a free one (default: that of bot.toml)")
+        int | None, typer.Option(min=0, max=65535, help="port; 0: any free one (default: that of bot.toml)")
     ] = None,
     address: Annotated[bool, typer.Option("--address", help="print the address with its token, and exit")] = False,
     config: Config = None,
 ) -> None:
-    """Serve a page on this machine that shows all competitions and runs, kept up to date, and takes your orders.
+    """Serve the web dashboard on this machine.
 
-    It prints the address, which opens with a token; on another machine or a phone, see docs/web.md. Ctrl-C ends it.
+    It prints the address, which opens with a token; docs/web.md explains access from elsewhere. Ctrl-C ends it.
 
     Example: bot web
 

@@ -48,9 +48,9 @@ def pull(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Download weights from the list; an interrupted download is resumed, and every file is checked by its hash.
+    """Download weights, and check every file by its hash.
 
-    Exits with 1 if something could not be downloaded.
+    An interrupted download is resumed. Exits with 1 if something could not be downloaded.
 
     Example: bot weights pull resnet50 all-minilm-l6-v2
     """

@@ -22,11 +22,13 @@ from state.tables import CommunityRow, KernelVersion, Observation, PostedMessage
 
 
 def audit(
-    run: Annotated[Path, typer.Argument(help="a run's folder")],
-    snapshot: Annotated[Path | None, typer.Option(help="snapshot, if it has moved since the run started")] = None,
+    run: Annotated[Path, typer.Argument(help="folder of the run")],
+    snapshot: Annotated[Path | None, typer.Option(help="snapshot, if it has moved")] = None,
     json: Json = False,
 ) -> None:
-    """Check every prompt of a run against its database and the snapshot; exits with 1 if anything is found.
+    """Check every prompt of a run against its database and the snapshot.
+
+    Exits with 1 if anything is found.
 
     Example: bot audit runs/spooky_author_identification-comind-builtin-0-20261120T101500000000Z
     """

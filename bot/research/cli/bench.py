@@ -6,22 +6,20 @@ from typing import Annotated
 import typer
 
 from bot.cli.configured import settings_file
-from bot.cli.options import Config, Fleet, Plain, existing
+from bot.cli.options import Config, Fleet, Json, Plain, existing
 
 
 def bench(
-    plan: Annotated[Path, typer.Argument(help="plan, a TOML file: competitions, agents, models, seeds, budget")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="check the plan and list its runs")] = False,
+    plan: Annotated[Path, typer.Argument(help="TOML file with competitions, agents, models, seeds and budget")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only check the plan and list its runs")] = False,
     fleet: Fleet = None,
     config: Config = None,
     plain: Plain = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="print JSON lines: results, or planned runs with --dry-run")
-    ] = False,
+    json: Json = False,
 ) -> None:
-    """Run competitions x agents x models x seeds as one piece of work under one budget, and compare the agents.
+    """Run competitions x agents x models x seeds under one budget, and compare the agents.
 
-    It may be stopped or killed at any time: started again with the same plan it goes on, and finished runs are not repeated.
+    Stop or kill it at any time: the same command continues, and finished runs are not repeated.
 
     Example: bot bench plan.toml --dry-run
     """

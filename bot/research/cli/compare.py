@@ -22,17 +22,15 @@ _WIDTH = 80
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="finished replays, or folders that contain them")],
-    html: Annotated[
-        Path | None, typer.Option(help="write one self-contained page with figures, curves and tables")
-    ] = None,
+    runs: Annotated[list[Path], typer.Argument(help="finished replays, or folders of them")],
+    html: Annotated[Path | None, typer.Option(help="write one self-contained page")] = None,
     reports: Annotated[
-        Path | None, typer.Option(help="folder for MLE-bench grading reports, one per agent and seed")
+        Path | None, typer.Option(help="write MLE-bench grading reports into this folder, one per agent and seed")
     ] = None,
-    plan: Annotated[Path | None, typer.Option(help="plan of the bench: test only its `comparisons`")] = None,
+    plan: Annotated[Path | None, typer.Option(help="test only the `comparisons` of this plan")] = None,
     json: Json = False,
 ) -> None:
-    """Compare agents over finished replays: paired by competition and seed, with intervals and what can be concluded.
+    """Compare agents over finished replays, paired by competition and seed.
 
     Example: bot compare runs --html comparison.html
     """

@@ -21,10 +21,10 @@ from state.clock import SystemClock
 
 Model = Annotated[
     str | None,
-    typer.Option(help="builtin or openai:NAME (default: the configured model if there is a key, else builtin)"),
+    typer.Option(help="builtin or openai:NAME (default: the configured one with a key, else builtin)"),
 ]
-MaxCost = Annotated[float | None, typer.Option(min=0, help="spending cap of this command, in USD")]
-Out = Annotated[Path | None, typer.Option(help="folder for the entries (default: that of [knowledge] in bot.toml)")]
+MaxCost = Annotated[float | None, typer.Option(min=0, help="cap on this command, in USD")]
+Out = Annotated[Path | None, typer.Option(help="folder for the entries (default: the configured one)")]
 
 _say = partial(typer.echo, err=True)
 
@@ -33,18 +33,16 @@ build_app = typer.Typer(name="build", help="Build entries from past competitions
 
 @build_app.command()
 def tricks(
-    paths: Annotated[
-        list[Path], typer.Argument(help="snapshots, MLE-Live folders, or the daemon's bot.db (read only)")
-    ],
-    limit: Annotated[int, typer.Option(min=1, help="maximum write-ups, and notebooks, read per competition")] = 6,
+    paths: Annotated[list[Path], typer.Argument(help="snapshots, MLE-Live folders, or the daemon's bot.db")],
+    limit: Annotated[int, typer.Option(min=1, help="maximum write-ups, and notebooks, per competition")] = 6,
     model: Model = None,
     max_cost: MaxCost = None,
     config: Config = None,
     out: Out = None,
 ) -> None:
-    """Draw tricks from past competitions: a model reads the most telling write-ups and the strongest kernels.
+    """Have a model extract tricks from write-ups and public notebooks.
 
-    An entry becomes available with the latest of its source posts. Documents read before cost nothing again.
+    An entry is known from the latest of its sources. Documents read before cost nothing again.
 
     Example: bot knowledge build tricks snapshots/spooky-author-identification --limit 3
     """
@@ -68,11 +66,11 @@ def tricks(
 
 @build_app.command()
 def lessons(
-    runs: Annotated[list[Path], typer.Argument(help="folders of finished runs, or the daemon's bot.db")],
+    runs: Annotated[list[Path], typer.Argument(help="finished runs, or the daemon's bot.db")],
     config: Config = None,
     out: Out = None,
 ) -> None:
-    """Draw lessons from own finished runs: what gained and what did not, by paired differences on withheld rows.
+    """Derive lessons from finished runs: what gained and what did not, by paired differences.
 
     No model is asked, and graded answers are never read.
 

@@ -55,23 +55,21 @@ import_app.command("meta-kaggle")(import_meta_kaggle)
 @import_app.command("mle-live")
 def mle_live(
     folder: Annotated[Path, typer.Argument(help="MLE-Live folder, or the folder of one of its competitions")],
-    tasks: Annotated[
-        Path, typer.Option(help="folder of snapshots with data, answers and leaderboard, or one snapshot (read only)")
-    ],
+    tasks: Annotated[Path, typer.Option(help="snapshot with data, answers and leaderboard, or a folder of them")],
     out: Annotated[Path, typer.Option(help="folder for the new snapshots")],
     undated_at: Annotated[
         Literal["deadline"] | None,
-        typer.Option(help="date undated posts, such as all comments, at the deadline (default: never show them)"),
+        typer.Option(help="date undated posts, such as all comments, at the deadline (default: hide them)"),
     ] = None,
     competition: Annotated[
-        list[str] | None, typer.Option(metavar="SLUG", help="import only this competition; may be repeated")
+        list[str] | None, typer.Option(metavar="SLUG", help="only this competition; may be repeated")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Combine the forums and kernels of MLE-Live folders with tasks: a snapshot for each competition that has both.
+    """Combine forums and notebooks of MLE-Live with snapshots of the same competitions.
 
-    MLE-Live has neither answers nor dates of comments. Complete snapshots are not made again, so a stopped import can be
-    continued. Exits with 1 if a competition failed, a list of it cannot be read, or none was imported.
+    Complete snapshots are skipped, so a stopped import can be continued. Exits with 1 if a competition failed, a list of
+    it cannot be read, or none was imported.
 
     Example: bot snapshot import mle-live MLE-Live --tasks tasks --out snapshots
     """

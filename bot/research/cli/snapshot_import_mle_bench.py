@@ -28,22 +28,21 @@ _MEMORY = 16 * 1024**3
 
 def mle_bench(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="MLE-bench data folder, or one competition's folder in it")
+        list[Path], typer.Argument(metavar="DIR...", help="data folders of MLE-bench, or competitions in it")
     ],
-    out: Annotated[Path, typer.Option(help="folder of snapshots; existing ones stay unchanged")],
+    out: Annotated[Path, typer.Option(help="folder for the snapshots; existing ones are skipped")],
     package: Annotated[
         Path | None,
-        typer.Option(help="`mlebench/competitions` of MLE-bench's repository (default: its files beside prepared/)"),
+        typer.Option(help="MLE-bench's folder mlebench/competitions (default: the files beside prepared/)"),
     ] = None,
-    competition: Annotated[list[str] | None, typer.Option(help="import only this one; may be repeated")] = None,
+    competition: Annotated[list[str] | None, typer.Option(help="only this competition; may be repeated")] = None,
     enabled_at: Annotated[str | None, typer.Option(help="start, if the leaderboard has no dates")] = None,
     deadline: Annotated[str | None, typer.Option(help="deadline, if the leaderboard has no dates")] = None,
     json: Json = False,
 ) -> None:
-    """Make a snapshot of each prepared MLE-bench competition; existing ones are skipped.
+    """Make a snapshot of each prepared MLE-bench competition.
 
-    Metric and direction are found by comparing scores with those of each competition's own grade.py, which is run. Exits
-    with 1 if a competition could not be imported.
+    Metric and direction are found by running each competition's grade.py. Exits with 1 if an import fails.
 
     Example: bot snapshot import mle-bench ~/.cache/mle-bench/data --package mle-bench/mlebench/competitions --out snapshots
     """

@@ -25,7 +25,7 @@ from state.clock import SystemClock
 from state.errors import UsageError
 from state.words import plural, slug_of
 
-Folder = Annotated[Path, typer.Argument(help="Meta Kaggle's CSV files; converted tables go into its folder parquet/")]
+Folder = Annotated[Path, typer.Argument(help="folder of Meta Kaggle's CSV files; gets converted tables in parquet/")]
 
 list_app = typer.Typer(name="list", help="List competitions that can become snapshots.", no_args_is_help=True)
 
@@ -33,13 +33,13 @@ list_app = typer.Typer(name="list", help="List competitions that can become snap
 @list_app.command("meta-kaggle")
 def list_meta_kaggle(
     folder: Folder,
-    mle_bench: Annotated[bool, typer.Option("--mle-bench", help="only those whose data MLE-bench prepares")] = False,
-    min_messages: Annotated[int, typer.Option(help="minimum number of messages before the deadline")] = 0,
-    min_kernels: Annotated[int, typer.Option(help="minimum number of public notebooks before the deadline")] = 0,
-    metric: Annotated[str, typer.Option(help="only competitions whose metric name contains this text")] = "",
+    mle_bench: Annotated[bool, typer.Option("--mle-bench", help="only those that MLE-bench has")] = False,
+    min_messages: Annotated[int, typer.Option(help="minimum messages before the deadline")] = 0,
+    min_kernels: Annotated[int, typer.Option(help="minimum public notebooks before the deadline")] = 0,
+    metric: Annotated[str, typer.Option(help="only those whose metric contains this text")] = "",
     json: Json = False,
 ) -> None:
-    """List the competitions of which snapshots can be made, and what each has of a community before its deadline.
+    """List competitions that can become snapshots, and how large their communities are.
 
     Example: bot snapshot list meta-kaggle meta-kaggle --mle-bench --min-messages 200
     """
@@ -66,10 +66,10 @@ def list_meta_kaggle(
 
 def import_meta_kaggle(
     folder: Folder,
-    out: Annotated[Path, typer.Option(help="folder of snapshots; existing ones stay unchanged")],
+    out: Annotated[Path, typer.Option(help="folder for the snapshots; existing ones are skipped")],
     competition: Annotated[
         list[str] | None,
-        typer.Option(metavar="SLUG", help="competition to import; may be repeated (default: all in --data)"),
+        typer.Option(metavar="SLUG", help="only this competition; may be repeated (default: all in --data)"),
     ] = None,
     code: Annotated[Path | None, typer.Option(help="Meta Kaggle Code; without it notebooks have no text")] = None,
     data: Annotated[
@@ -80,14 +80,13 @@ def import_meta_kaggle(
         ),
     ] = None,
     package: Annotated[
-        Path | None, typer.Option(help="with MLE-bench's data: `mlebench/competitions` of its repository")
+        Path | None, typer.Option(help="with MLE-bench's data: its folder mlebench/competitions")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make snapshots of past competitions with the communities that they had, by the day.
+    """Make snapshots of past competitions with their communities, by the day.
 
-    Values that Meta Kaggle has only as of its export are left out, and so are people's names. Exits with 1 if a
-    competition could not be imported.
+    Values that are known only as of the export are left out, and so are people's names. Exits with 1 if an import fails.
 
     Example: bot snapshot import meta-kaggle meta-kaggle --code meta-kaggle-code --data tasks --out snapshots
     """

@@ -26,12 +26,12 @@ def _coder() -> None:
 
 @coder_app.command()
 def check(
-    name: Annotated[str, typer.Argument(help="of its table in bot.toml")],
-    sandbox: Annotated[BackEndChoice, typer.Option(help="where its lab is")] = "auto",
+    name: Annotated[str, typer.Argument(help="name of its table in bot.toml")],
+    sandbox: Annotated[BackEndChoice, typer.Option(help="sandbox of its lab")] = "auto",
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Have a coding agent work in a lab for a minute: its model is a script on this machine, so no key is needed.
+    """Try a coding agent in a lab for a minute, with a scripted model and without a key.
 
     It has to run a command, log an experiment, log a better one, and end with `lab done`. Exits with 1 if it does not.
 

@@ -38,10 +38,10 @@ def probe(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Ask Kaggle at most 18 questions that change nothing, and show which of the bot's assumptions hold, and the kind.
+    """Send Kaggle at most 18 read-only requests, to check the bot's assumptions.
 
-    The answers are kept in a folder without keys, and with the names, texts and numbers of people masked: tests read such
-    folders. A folder that has answers is judged again, and nothing is asked. Exits with 1 if Kaggle differs from an assumption.
+    Answers are stored without keys, and with the names, texts and numbers of people masked. If the folder has answers,
+    they are judged again without a request. Exits with 1 if Kaggle differs from an assumption.
 
     Example: bot probe spooky-author-identification
     """

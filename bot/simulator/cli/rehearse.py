@@ -31,40 +31,37 @@ _LINE = 60.0
 
 
 def rehearse(
-    snapshots: Annotated[list[Path], typer.Argument(metavar="SNAPSHOT...", help="the snapshots' folders")],
-    speed: Annotated[float, typer.Option(min=0.001, help="speed of the site's clock, relative to real time")] = 2000.0,
+    snapshots: Annotated[list[Path], typer.Argument(metavar="SNAPSHOT...", help="folders of snapshots")],
+    speed: Annotated[float, typer.Option(min=0.001, help="speed of the clock, relative to real time")] = 2000.0,
     port: Annotated[int, typer.Option(min=0, max=65535, help="port on loopback (0: any free port)")] = 8899,
     start: Annotated[
         str | None,
-        typer.Option(help="simulated time at the start, ISO 8601 in UTC (default: the first competition's start)"),
+        typer.Option(help="simulated time at the start, as ISO 8601 (default: the first competition's start)"),
     ] = None,
-    as_dated: Annotated[
-        bool, typer.Option("--as-dated", help="keep the competitions' original dates, even if years apart")
-    ] = False,
-    token: Annotated[str | None, typer.Option(help="API token that the site accepts")] = None,
-    kind: Annotated[CompetitionKind, typer.Option(help="type of competition to simulate")] = "files",
+    as_dated: Annotated[bool, typer.Option("--as-dated", help="keep the original dates, even if years apart")] = False,
+    token: Annotated[str | None, typer.Option(help="API token to accept")] = None,
+    kind: Annotated[CompetitionKind, typer.Option(help="kind of competitions")] = "files",
     public_test: Annotated[
-        float, typer.Option(min=0.001, max=1, help="share of the test rows visible in notebook competitions")
+        float, typer.Option(min=0.001, max=1, help="with --kind notebooks: share of test rows that notebooks see")
     ] = 0.1,
-    run_seconds: Annotated[float, typer.Option(min=1, help="maximum run time of a notebook, in real time")] = 32_400.0,
+    run_seconds: Annotated[float, typer.Option(min=1, help="maximum seconds of a notebook, in real time")] = 32_400.0,
     sandbox: Annotated[
         BackEndChoice, typer.Option(help="sandbox for notebooks; `process` provides no isolation")
     ] = "auto",
-    seed: Annotated[int, typer.Option(help="random seed of team arrivals, the public split and delays")] = 0,
+    seed: Annotated[int, typer.Option(help="seed of teams, public split and delays")] = 0,
     faults: Annotated[Path | None, typer.Option(help="TOML file of faults to inject")] = None,
     until_end: Annotated[
-        bool, typer.Option("--until-end", help="stop after the last deadline and print the final standings")
+        bool, typer.Option("--until-end", help="stop after the last deadline, and print the standings")
     ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="print JSON lines: the address, then one result per competition")
     ] = False,
 ) -> None:
-    """Play snapshots back as live competitions, for a daemon or the unmodified `kaggle` command to compete on.
+    """Play snapshots back as live competitions, for a daemon or the `kaggle` command.
 
-    Several snapshots are competitions of one site, with one address, account and clock; each is moved in time as a whole,
-    so that all begin when the earliest does. Ctrl-C ends it; pages at its address show what it is doing. With
-    --until-end it exits with 1 if a competition has no scored submission. With --kind notebooks pushed notebooks really run,
-    and submitted ones run again on all test rows, of which only a share is public.
+    All share one address, account and clock, and begin when the earliest does. With --kind notebooks, notebooks really
+    run, submitted ones again on all test rows. With --until-end it exits with 1 if a competition has no scored submission.
+    Ctrl-C ends it.
 
     Example: bot rehearse snapshots/spooky-author-identification --speed 2000 --until-end
     """
