@@ -1,6 +1,9 @@
-"""The table in docs/mle-bench.md: `python -m tests.mle_bench.table` runs the comparison and writes it there.
+r"""The table in docs/mle-bench.md: this runs the comparison and writes it there, as the tests run it.
 
-It needs BOT_MLE_BENCH, as the tests do.
+    python -m venv mle-bench/.venv && mle-bench/.venv/bin/pip install 'pandas==2.2.3' 'numpy==1.26.4' 'scikit-learn==1.5.2' \
+      'scipy==1.14.1' appdirs pyyaml tqdm tenacity diskcache py7zr pillow requests levenshtein pyquaternion pycocotools pymongo
+    BOT_MLE_BENCH=mle-bench .venv/bin/python -m pytest -m integration tests/mle_bench
+    BOT_MLE_BENCH=mle-bench .venv/bin/python -m tests.mle_bench.table
 """
 
 import tempfile

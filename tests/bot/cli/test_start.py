@@ -53,7 +53,7 @@ def test_help_shows_every_command_and_imports_none(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert {name for name in all_commands() if "." not in name} <= set(done.stdout.split())
     shown = " ".join(done.stdout.split())
-    assert "replay Replay past competitions on a simulated clock, and rank" in shown
+    assert "replay Replay past competitions on a simulated clock, graded" in shown
     assert "notify Messages to the owner." in shown
     assert imported & (SLOW | DATABASE | {"pydantic", "asyncio", "rich"}) == set()
 
@@ -74,7 +74,7 @@ def test_a_mistyped_command_is_wrong_use_and_the_nearest_one_is_named(tmp_path: 
 
 def test_a_group_lists_its_commands_by_their_whole_first_paragraphs(tmp_path: Path) -> None:
     done, imported = bot(tmp_path, "config", "--help")
-    assert "or sum up what it configures." in " ".join(done.stdout.split())
+    assert "or sum up the configuration." in " ".join(done.stdout.split())
     assert "rich" not in imported
 
 

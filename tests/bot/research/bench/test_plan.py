@@ -117,7 +117,7 @@ steps = 0
         "4: unknown key 'modles'; did you mean 'models'?",
         "6: run.time must be a positive duration, such as 90s, 5m or 5h (wall time of a run until its exit, such "
         "as 90s, 5m or 5h)",
-        "7: run.steps must be at least 1, not 0 (maximum nodes, including the baseline)",
+        "7: run.steps must be at least 1, not 0 (maximum number of nodes, including the baseline)",
     ]
 
 
