@@ -1,4 +1,4 @@
-"""Which columns hold numbers or dates, and how they write them, by sampled cells."""
+"""Detect columns of numbers and dates, and their formats, from sampled cells."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ _LOGS = ("%a %b %d %H:%M:%S %z %Y", "%a, %d %b %Y %H:%M:%S %z", "%d/%b/%Y:%H:%M:
 _FORMS = tuple(
     DateFormat(form) for form in (*(day + hour for day in _DAYS for hour in _HOURS), *_MONTHS, *_LOGS, "quarter")
 )
-"""Beside ISO 8601; the first that reads all cells counts."""
+"""Formats besides ISO 8601; the first that reads all cells is used."""
 _TIME_NAME = re.compile(
     r"(?:^|[\W_])(?:date|datum|day|dt|ds|ts|time|timestamp|datetime|epoch|unix)$|(?:date|time|timestamp)(?:_?ms)?$",
     re.IGNORECASE,
@@ -39,26 +39,26 @@ _DATE_NAME = re.compile(r"date|datum|fecha", re.IGNORECASE)
 _YEAR_NAME, _YEAR = re.compile(r"year|jahr|yr", re.IGNORECASE), re.compile(r"1[7-9]\d\d|20\d\d")
 _BARE_DATE, _UNIX = re.compile(r"(?:19|20)\d{6}"), re.compile(r"1\d{9}(?:\d{3})?(?:\.\d+)?")
 _EXCEL = re.compile(r"[2-5]\d{4}(?:\.\d+)?")
-"""A day of Excel between 1954 and 2064."""
+"""A day number of Excel between 1954 and 2064."""
 _POINTED = re.compile(r"[-+]?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)")
-"""A whole number whose points may part thousands: 1.234."""
+"""A whole number whose points may separate thousands: 1.234."""
 _AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
-"""A comma that may part thousands or decimals: 1,234."""
+"""A comma that may separate thousands or decimals: 1,234."""
 _WITH_UNIT = re.compile(r"[-+]?\d[\d.,' ]*?(?: ([^\W\d_][\w²³/%]{0,11})|([^\W\d_][\w²³/]{1,5}))", re.IGNORECASE)
 _NO_UNITS = frozenset(("am", "pm", "st", "nd", "rd", "th"))
 _MIN_NUMBERS, _MIN_NUMBER_SHARE, _MAX_WORDS = 10, 0.85, 5
-"""Different numbers (twice as many whole ones) of a column with words, their share of its cells, and different words."""
+"""Limits for numbers among words: distinct numbers (twice as many if whole), their share of cells, and distinct words."""
 _DECIMAL_COMMAS, _WITH_THOUSANDS = NumberFormat(",", ".' "), NumberFormat(".", ",' ")
 
 
 def column_formats(
     columns: Mapping[str, Sequence[str]], delimiter: str
 ) -> tuple[dict[str, CellFormat], dict[str, str]]:
-    """Return how columns write their numbers and dates, from sampled cells, and doubts by column, in clauses.
+    """Return the formats of columns of numbers and dates, from sampled cells, and doubts by column, in clauses.
 
-    Columns of words are left out. A comma of `1,234`, or a point of `1.234`, may part thousands or decimals, and 1/2/2019 may be
-    in January or February: other cells of the column tell, then other columns, then the separator of cells, which is no comma
-    where commas part decimals.
+    The comma of `1,234` and the point of `1.234` may separate thousands or decimals, and 1/2/2019 may be in January or February.
+    Other cells of the column decide; then other columns; then the separator of cells, as one other than a comma suggests
+    decimal commas.
     """
     formats: dict[str, CellFormat] = {}
     doubts: dict[str, str] = {}
@@ -100,7 +100,7 @@ def column_formats(
 
 
 def _number_format(cells: Sequence[str]) -> NumberFormat | None:
-    """Return how cells write numbers, without currencies; None: some are no numbers."""
+    """Return the number format of cells without currencies; None: some are not numbers."""
     if not cells:
         return None
     if all(map(PLAIN_NUMBER.fullmatch, cells)):
@@ -124,7 +124,7 @@ def _number_format(cells: Sequence[str]) -> NumberFormat | None:
 
 
 def _is_ambiguous(cells: Sequence[str]) -> bool:
-    """Whether each comma may part decimals, too."""
+    """Whether every comma may also separate decimals."""
     commas = [cell for cell in cells if "," in cell]
     if not commas or not all(map(_AMBIGUOUS.fullmatch, commas)) or any("." in cell for cell in cells):
         return False
@@ -133,7 +133,7 @@ def _is_ambiguous(cells: Sequence[str]) -> bool:
 
 
 def _among_words(column: Sequence[str]) -> tuple[NumberFormat, str] | None:
-    """Return how a column with a few words among numbers writes these, and what becomes of the words; None: it is none."""
+    """Return the number format of a column with a few words, and how these are read; None: it is not such a column."""
     full_cells = [cell for cell in column if cell and cell.lower() not in NA_WORDS]
     for number_format in (replace(_WITH_THOUSANDS, words=True), replace(_DECIMAL_COMMAS, words=True)):
         plain = {cell: number_format.plain(cell) for cell in full_cells}
@@ -150,7 +150,7 @@ def _among_words(column: Sequence[str]) -> tuple[NumberFormat, str] | None:
 
 
 def _dates(cells: Sequence[str]) -> tuple[DateFormat, DateFormat | None] | None:
-    """Return how cells write dates, and a second way that is as likely; None: they are not all dates, or plain ISO 8601."""
+    """Return the date format of cells, and a second, equally likely one; None: some are not dates, or all plain ISO 8601."""
     if not cells or not cells[0][:1].isalnum() or not any(map(str.isdigit, cells[0])):
         return None
     iso = DateFormat("iso")
@@ -167,12 +167,12 @@ def _dates(cells: Sequence[str]) -> tuple[DateFormat, DateFormat | None] | None:
         if times == swapped_times:
             return form, None
         counts = [len({re.split(r"[/.-]", cell)[part] for cell in cells}) for part in (0, 1)]
-        if 1 in counts and max(counts) > 1 and not form.has_time:  # by the month: the day is always the same
+        if 1 in counts and max(counts) > 1 and not form.has_time:  # monthly: the day is always the same
             return (form if form.form.startswith("%d") == (counts[0] == 1) else swapped), None
         in_order, swapped_in_order = _is_in_order(times), _is_in_order(swapped_times)
         if in_order and swapped_in_order and form.has_time:  # the one without leaps
-            in_order = _longest_step(times) <= _longest_step(swapped_times)
-            swapped_in_order = not in_order
+            step, swapped_step = _longest_step(times), _longest_step(swapped_times)
+            in_order, swapped_in_order = step <= swapped_step, swapped_step <= step
         if in_order != swapped_in_order:
             return (form if in_order else swapped), None
         return form, swapped
@@ -188,11 +188,11 @@ def _is_in_order(times: Sequence[datetime]) -> bool:
 
 
 def _longest_step(times: Sequence[datetime]) -> timedelta:
-    return max(abs(b - a) for a, b in pairwise(times))
+    return max((abs(b - a) for a, b in pairwise(times)), default=timedelta())
 
 
 def _bare_dates(name: str, cells: Sequence[str]) -> DateFormat | None:
-    """Return how a column that is named like a time writes it in digits alone: 20190421, seconds since 1970, years in order."""
+    """Return the format of times in digits alone, if the column is named like a time: 20190421, Unix times, years in order."""
     if _YEAR_NAME.fullmatch(name) and len(set(cells)) == len(cells) > 1 and all(map(_YEAR.fullmatch, cells)):
         year = DateFormat("%Y")
         return year if _is_in_order([year.read(cell) for cell in cells]) else None

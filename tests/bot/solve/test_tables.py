@@ -260,3 +260,8 @@ def test_a_date_that_may_be_read_in_two_ways_is_read_as_other_columns_are_and_sa
     assert rows[0] == ["2019-02-05", "1.5"]
     table, rows = read(tmp_path, "day,end\n" + "".join(f"{date},31/01/2019\n" for date in dates))
     assert rows[0][0] == "2019-02-05"
+
+
+def test_a_single_date_and_time_may_be_read_in_two_ways(tmp_path):
+    table, rows = read(tmp_path, "day,x\n05/02/2019 10:00,1\n,2\n,3\n")
+    assert rows[0][0] == "2019-05-02 10:00:00" and "either order" in table.notes[0]
