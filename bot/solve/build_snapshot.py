@@ -1,4 +1,4 @@
-"""Builds a snapshot-like folder of a person's own data: tables, sample submission, task; answers only if rows were withheld."""
+"""Generate a snapshot from a person's own data: tables, sample submission, task, and answers if rows were withheld."""
 
 import csv
 import json
@@ -26,13 +26,13 @@ from state.errors import UsageError
 from state.words import iso, plural
 
 WITHHELD = "private/withheld.csv"
-"""The rows of one table that were withheld, as training rows: the package learns from them, too."""
+"""The withheld rows of a table with their targets: the package also learns from them."""
 FORMATS = "formats.json"
-"""How columns write their numbers, which new rows do, too."""
+"""The formats of columns, which are used to read new rows."""
 FORM = "submission_form.csv"
-"""The columns that identify rows in the person's own sample, by the row numbers that stand in for them."""
+"""The id columns of the person's own sample, beside the row numbers that replace them."""
 FEWEST = 10
-"""Rows with a target that there are to learn from; fewer cannot be split to score scripts."""
+"""Minimum training rows with a target; fewer cannot be split to score scripts."""
 _TRUE = {"true": "1", "false": "0"}
 
 
@@ -42,34 +42,34 @@ class _Rows:
 
     files: InputFiles
     targets: tuple[str, ...]
-    """Columns of the training table without which a row teaches nothing; none: labels lie elsewhere."""
+    """Target columns of the training table; empty: labels are in other files."""
     task: PredictionTask
     id: str
     is_numbered: bool
     """Whether the id is a new column with the numbers of rows."""
     split: TrainTestSplit | None = None
     has_sample: bool = False
-    """Whether the person's sample says what is predicted, so that tables are taken as they are."""
+    """Whether the person's sample defines what is predicted."""
     key: tuple[str, ...] = ()
-    """The columns of the sample that identify a row, where they are several."""
+    """The columns of the sample that identify a row, if row numbers replace them."""
 
     @property
     def target(self) -> str | None:
-        """The one column that is predicted, where no sample says so."""
+        """The target column, if no sample defines what is predicted."""
         return None if self.has_sample else self.targets[0]
 
 
 def build_snapshot(
     collected: CollectedFiles, folder: Path, slug: str, options: SolveOptions, now: datetime
 ) -> DetectedTask:
-    """Write the snapshot-like folder of one's own data, and return what was detected.
+    """Generate a snapshot of a person's own data, and return what was detected.
 
-    The data is a folder with tables, or with folders of files by class; or one table. Beside the new folder tables of files
-    are made. `now` stands in for all dates.
+    The data is one table, a folder with tables, or one with a folder of files per class, whose tables are written beside the
+    new folder. `now` stands in for all dates.
 
     Raises:
-        UsageError: something is missing or wrong, in one sentence that says what to do.
-        OSError: a file cannot be read, or not be written.
+        UsageError: something is missing or wrong; the message says what to do.
+        OSError: a file cannot be read or written.
     """
     options = replace(options, metric=ABBREVIATIONS.get((options.metric or "").lower(), options.metric))
     source = collected.source
@@ -115,7 +115,7 @@ def _rows(files: InputFiles, options: SolveOptions, sampled: Path, detected: Det
                 f"all rows of {test.name}; {sample.name} shows {plural(sample.length, 'row')} as examples",
             )
         targets = tuple(name for name in (task.target or task.columns) if name in train.header)
-        # Rows are numbered where the key cannot stand as it is written: it has several columns, or is a date to be read.
+        # Rows are numbered if the key has several columns or is rewritten, such as a date.
         is_rewritten = test is not None and key[0] in test.header and _is_rewritten(key[0], train, test, sample)
         is_plain = len(key) == 1 and not is_rewritten
         id_name, key = (key[0], ()) if is_plain else (number_column, key)
@@ -135,33 +135,33 @@ def _rows(files: InputFiles, options: SolveOptions, sampled: Path, detected: Det
     for name, clause in copies.items():
         detected.add("caution", f"`{name}` {clause} `{target}`: remove it unless new rows have it", "a guess")
     id_column = id_of(train, test, target, options, detected)
-    if id_column is not None:  # it stands in the predictions, as it is written
+    if id_column is not None:  # predictions have it as written in the file
         train = train.without_formats([id_column])
         test = None if test is None else test.without_formats([id_column])
         files = replace(files, train=train, test=test)
     split = None if test is not None else split_table(train, target, task.kind, options, detected)
     withheld = len(split.test) if split is not None and split.answered else 0
-    taught = sum(cell != "" for cell in train.column(target)) - withheld
-    if taught < FEWEST:
+    labelled_count = sum(cell != "" for cell in train.column(target)) - withheld
+    if labelled_count < FEWEST:
         raise UsageError(
-            f"{train.name} leaves {plural(taught, 'row')} to learn `{target}` from: at least {FEWEST} are needed"
+            f"{train.name} leaves {plural(labelled_count, 'row')} to learn `{target}` from: at least {FEWEST} are needed"
         )
     return _Rows(files, (target,), task, id_column or number_column, id_column is None, split)
 
 
 def _with_plain_target(train: UserTable, target: str) -> UserTable:
-    """Return the table with the words of its target as they are written: a few classes with units, words among numbers."""
+    """Return the table with its target as written in the file, if it has few values with a unit, or words among numbers."""
     train = train.without_time_of(target)
-    form = train.formats.get(target)
-    if not isinstance(form, NumberFormat) or not (form.unit or form.words):
+    number_format = train.formats.get(target)
+    if not isinstance(number_format, NumberFormat) or not (number_format.unit or number_format.words):
         return train
-    if form.words or len({*train.column(target)}) <= FEWEST:
-        return train.with_formats({target: replace(form, unit="", words=False)})
+    if number_format.words or len({*train.column(target)}) <= FEWEST:
+        return train.with_formats({target: replace(number_format, unit="", words=False)})
     return train
 
 
 def _leave_out_answers(rows: _Rows, detected: DetectedTask) -> _Rows:
-    """Leave out tables beside the others that hold the target of test rows, which scripts must not see."""
+    """Leave out other tables that hold the target of test rows, which scripts must not see."""
     test = rows.files.test
     if test is None or rows.id not in test.header:
         return rows
@@ -188,13 +188,13 @@ def _holds_answers(path: Path, rows: _Rows, tests: Set[str]) -> bool:
 
 
 def _is_rewritten(name: str, *tables: UserTable | None) -> bool:
-    """Whether a column's cells are written otherwise for scripts than in the tables."""
+    """Whether a column's cells are rewritten for scripts."""
     formats = [table.formats.get(name) for table in tables if table is not None]
     return any(cell_format is not None and cell_format != PLAIN for cell_format in formats)
 
 
 def _sample_key(sample: UserTable, test: UserTable | None) -> tuple[str, ...]:
-    """Return the columns of a sample that identify a row: its first, and further ones that test rows have, too."""
+    """Return the columns of a sample that identify a row: the first, and perhaps others that test rows also have."""
     shared_names = () if test is None else tuple(name for name in sample.header[:-1] if name in test.header)
     if test is None or len(shared_names) < 2:
         return sample.header[:1]
@@ -235,7 +235,7 @@ def _write_data(rows: _Rows, folder: Path) -> None:
 
 
 def _is_short(sample: UserTable, test: UserTable | None) -> bool:
-    """Whether a sample shows the form with a few rows alone, or with none of the test rows, which are all to be predicted."""
+    """Whether a sample has only some of the test rows, or none of them, as an example of the format."""
     if test is None or sample.header[0] not in test.header:
         return False
     tests = set(test.column(sample.header[0]))
@@ -244,7 +244,7 @@ def _is_short(sample: UserTable, test: UserTable | None) -> bool:
 
 
 def _write_form(rows: _Rows, sample: UserTable, test: UserTable, out: Path) -> None:
-    """Write the person's key of each test row beside its number, in the order of a sample that has them all."""
+    """Write the person's key of each test row beside its number, in the order of the sample if it has all test rows."""
     test, sample = (table.without_formats(rows.key) for table in (test, sample))
     first = rows.files.train.length
     number_of = {tuple(cells): number for number, cells in enumerate(test.columns(rows.key), first)}
@@ -255,10 +255,10 @@ def _write_form(rows: _Rows, sample: UserTable, test: UserTable, out: Path) -> N
 
 
 def restore_form(form: Path, submission: Path) -> None:
-    """Put the person's own key columns in the place of row numbers, in the order of their sample; without a form do nothing.
+    """Replace row numbers by the person's own key columns, in the order of their sample; without a form do nothing.
 
     Raises:
-        OSError: a file cannot be read, or not be written.
+        OSError: a file cannot be read or written.
     """
     if not form.is_file() or not submission.is_file():
         return
@@ -285,9 +285,9 @@ def _cells(
     answers: bool = True,
     first: int = 0,
 ) -> Iterator[list[str]]:
-    """Yield the wanted rows, with a number in front if they have no id; `first` is that of the first row.
+    """Yield the wanted rows, after a number if they have no id; `first` is the number of the first row.
 
-    With answers, rows without one are left out: with nothing to learn from them, they would turn whole numbers into floats.
+    With answers, rows without one are left out: nothing can be learned from them, and they would turn integers into floats.
     """
     targets = [table.header.index(name) for name in rows.targets if name in table.header]
     labels = {table.header.index(name): codes for name, codes in rows.task.labels.items() if name in table.header}
@@ -301,7 +301,7 @@ def _cells(
 
 
 def _answers(rows: _Rows, split: TrainTestSplit) -> Iterator[list[str]]:
-    """Yield id and truth of each withheld row, in the form of predictions."""
+    """Yield the id and the target of each withheld row, in the format of predictions."""
     train = rows.files.train
     target_place = train.header.index(rows.target or "")
     for number, cells in enumerate(train.rows()):

@@ -1,4 +1,4 @@
-"""Folders of images, texts or other files, one for each class, as tables: a row for each file."""
+"""Tables of images, texts or other files in one folder per class: one row per file."""
 
 import hashlib
 from collections import Counter
@@ -21,12 +21,11 @@ _DIGITS = 16
 
 
 def index_folders(source: Path, staging: Path, detected: DetectedTask) -> InputFiles | None:
-    """Write tables of the files in a folder's folders, and give each training file a name that says nothing of its class.
-
-    Texts become a column of the tables; other files are put beside them, in `train/` and `test/`.
+    """Write tables of the files in a folder's subfolders, and give each training file a name that does not reveal its class.
 
     The source holds a folder for each class, or `train/` with these, and perhaps `test/` with files to predict; the tables are
-    None if there are no two folders of files. The empty folder `staging` receives tables and files.
+    None if there are fewer than two class folders. The tables are written to the empty folder `staging`. Texts become a column
+    of the tables; other files are put beside them, in `train/` and `test/`.
 
     Raises:
         UsageError: a text is not UTF-8.
@@ -56,7 +55,7 @@ def index_folders(source: Path, staging: Path, detected: DetectedTask) -> InputF
 
 
 def _folders(source: Path) -> tuple[list[Path], Path | None]:
-    """Return the folder of each class, and the one of the files to predict."""
+    """Return the folders of classes, and the folder of the files to predict."""
     dirs = {path.name.lower(): path for path in sorted(source.iterdir()) if path.is_dir() and path.name[0] not in "._"}
     train = next((dirs[name] for name in dirs if name in _TRAIN), None)
     test = next((dirs[name] for name in dirs if name in _TEST), None)

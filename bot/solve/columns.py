@@ -1,4 +1,4 @@
-"""Which column is to be predicted, which identifies a row, and which says what rows belong together."""
+"""Detect the target column, the id column and the column of groups."""
 
 import re
 import shlex
@@ -14,30 +14,30 @@ from state.errors import UsageError
 from state.words import did_you_mean, plural
 
 NUMBER_COLUMNS = ("row", "row_number", "row_number_of_bot")
-"""Names for an id that rows get where they have none; the first that is no column."""
+"""Names for a new id column; the first that the table does not have is used."""
 _TARGETS = frozenset(("target", "label", "labels", "class", "y", "outcome", "answer"))
 _ID = re.compile(
     r"(?:^|[\W_])(?:id|uuid|guid|key|index|filename|file|image|nr|no|number|nummer)\W?$|^unnamed: 0$|(?<=[a-z])(?:I[dD]|nr)$",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[A-Za-z]+[-_]?\d+|[0-9a-fA-F-]{32,36}")
-"""As people number things: T596485, or a UUID."""
+"""An id: T596485, or a UUID."""
 _GROUP = re.compile(
     r"(?:^|[\W_])(?:patient|subject|user|customer|client|group|session|household|person|store|site|device)s?(?:[\W_]?id)?$",
     re.IGNORECASE,
 )
 _MAX_SHOWN = 12
 _HEAD_ROWS, _ROWS_OF_COPY = 5000, 10
-"""Rows by which copies of the target are told, and how many there are at least of each value, or on a line."""
+"""Rows in which copies of the target are looked for, and minimum rows per value, or on a line."""
 _MEAN_SIZE, _FEWEST = 2.0, 10
-"""Rows that a group has on average, and groups that there are, at least."""
+"""Minimum rows per group on average, and minimum groups."""
 
 
 def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, detected: DetectedTask) -> str:
-    """Return the column to predict: the one that is named, or the only one that test rows lack, or one that is called so.
+    """Return the column to predict: the one named by the option, the only one that test rows lack, or one named like a target.
 
     Raises:
-        UsageError: it is not in the training table, or nobody says which it is.
+        UsageError: it is not in the training table, or cannot be detected.
     """
     if options.target is not None:
         return _column("--target", options.target, train)
@@ -66,17 +66,15 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
         return guess
     candidates = ", ".join(likely[:_MAX_SHOWN]) + (", ..." if len(likely) > _MAX_SHOWN else "")
     reason = (
-        f"which column of {train.name} is the target{'' if train.has_header else ', whose columns have no names'}"
+        f"cannot detect the target in {train.name}{'' if train.has_header else ', whose columns have no names'}"
         if test is None
-        else f"{test.name} lacks several columns of {train.name}"
-        if not_in_test
-        else f"cannot detect the target: {test.name} has every column of {train.name}"
+        else f"{test.name} {'lacks several columns' if not_in_test else 'has every column'} of {train.name}"
     )
     raise UsageError(f"{reason}: pass --target COLUMN, such as --target {shlex.quote(likely[-1])} ({candidates})")
 
 
 def copies_of(train: UserTable, target: str) -> dict[str, str]:
-    """Return what is odd, in a clause, about columns that tell the target, in the first rows: copies, or gaps by class."""
+    """Return, by column, a clause on how it gives the target away in the first rows: as a copy, or by gaps."""
     rows = [row for row in islice(train.rows(), _HEAD_ROWS) if row[train.header.index(target)]]
     place = train.header.index(target)
     odd: dict[str, str] = {}
@@ -94,7 +92,7 @@ def copies_of(train: UserTable, target: str) -> dict[str, str]:
 
 
 def _is_copy(pairs: Set[tuple[str, str]], rows: int) -> bool:
-    """Whether each value has one partner, and many rows say so, or all lie on a line."""
+    """Whether values correspond one to one, in many rows per value or on a straight line."""
     if len(pairs) < 2 or len({a for a, _ in pairs}) < len(pairs) or len({b for _, b in pairs}) < len(pairs):
         return False
     if rows >= _ROWS_OF_COPY * len(pairs):
@@ -109,7 +107,7 @@ def _is_copy(pairs: Set[tuple[str, str]], rows: int) -> bool:
 
 
 def refuse_answers(test: UserTable, target: str) -> None:
-    """Raise UsageError if the test rows hold the target, which scripts would then see; an empty column will do."""
+    """Raise UsageError if the test rows hold the target, which scripts would then see; an empty column is allowed."""
     if target in test.header and _holds_values(test, target):
         raise UsageError(
             f"{test.name} holds the target `{target}`, which scripts would see: remove the column, or leave the file out "
@@ -118,31 +116,29 @@ def refuse_answers(test: UserTable, target: str) -> None:
 
 
 def _holds_values(table: UserTable, name: str) -> bool:
-    """Whether a column has any values, and not one word for nothing in all rows."""
+    """Whether a column has any values, other than the same word for a missing one in all rows."""
     values = {cell.lower() for cell in table.column(name)} - {""}
     return bool(values) and not (len(values) == 1 and values <= NA_WORDS)
 
 
 def _numbers_rows(table: UserTable, name: str) -> bool:
-    """Whether a column without a name counts rows, as pandas writes them."""
+    """Whether an unnamed column counts rows, as pandas writes it."""
     return name.startswith("Unnamed: ") and all(cell == str(row) for row, cell in enumerate(table.column(name)))
 
 
 def id_of(
     train: UserTable, test: UserTable | None, target: str, options: SolveOptions, detected: DetectedTask
 ) -> str | None:
-    """Return the column that identifies rows, in both tables; None: rows are to be numbered.
+    """Return the column that identifies rows in both tables; None: rows must be numbered.
 
     Raises:
-        UsageError: the one that is named is missing, or does not identify rows.
+        UsageError: the column named by the option is missing, or does not identify rows.
     """
     tables = [train] if test is None else [train, test]
     if options.id is not None:
         for table in tables:
             if not _identifies(table, _column("--id", options.id, table)):
-                raise UsageError(
-                    f"--id {options.id}: {table.name} has a value of it more than once, or rows without one"
-                )
+                raise UsageError(f"--id {options.id}: {table.name} has repeated or empty values in this column")
         return options.id
     for name in train.header:
         likely = name != target and _ID.search(name) is not None and all(name in table.header for table in tables)
@@ -157,17 +153,17 @@ def id_of(
         and all(map(_NUMBER.fullmatch, train.column(name)))
     )
     words = next(numbers, None)
-    hint = "" if words is None else f"; `{words}` never repeats: --id {words} takes it"
+    hint = "" if words is None else f"; `{words}` never repeats: --id {words} uses it"
     confidence: Confidence = "likely" if words else "sure"
     detected.add("id", f"no column looks like an id, so rows are numbered{hint}", confidence)
     return None
 
 
 def group_of(train: UserTable, target: str, options: SolveOptions, detected: DetectedTask) -> str | None:
-    """Return the column whose groups of rows are not to be parted; None: rows go one by one.
+    """Return the column whose groups of rows must stay together; None: rows are split one by one.
 
     Raises:
-        UsageError: the one that is named is missing, or has too few groups.
+        UsageError: the column named by the option is missing, or has too few groups.
     """
     if options.group == "none":
         return None

@@ -1,4 +1,4 @@
-"""Which files of a person's data are the training rows, the test rows and the sample submission."""
+"""Find the training rows, the test rows and the sample submission among a person's files."""
 
 import json
 import math
@@ -30,12 +30,12 @@ _CONVERTED = _WORKBOOKS | {".parquet", ".pq", ".jsonl", ".ndjson", ".json"}
 _UNREADABLE = frozenset(
     (".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".arff", ".sas7bdat", ".dta", ".sav", ".db", ".rar", ".sql")
 )
-_DEEPEST = 3
-"""Archives within archives."""
-_MOST_TABLES = 50
-"""A folder with more tables is one of data files, whose roles must be named."""
+_MAX_DEPTH = 3
+"""Of archives within archives."""
+_MAX_TABLES = 50
+"""In a folder with more tables, roles must be named."""
 _READING_SHARE = 1 / 8
-"""Share of the command's time that reading a table may take; of one that takes longer, rows are left out."""
+"""Share of the command's time that reading a table may take; rows are left out of one that takes longer."""
 _TRAIN, _TEST = frozenset(("train", "training", "learn")), frozenset(("test", "testing", "unseen", "predict"))
 _LABELS = frozenset(("label", "labels", "target", "targets", "y", "values", "answers"))
 DESCRIPTION = "description.md"
@@ -51,7 +51,7 @@ class InputFiles:
     other_files: Mapping[str, Path]
     """By path within the data."""
     description: str
-    """The person's own words on the data; empty: there are none."""
+    """What the person wrote about the data; may be empty."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,17 @@ class CollectedFiles:
     """All files of a person's data."""
 
     source: Path
-    """As it was named."""
+    """As named on the command line."""
     files: Mapping[str, Path]
     """By path within the data: archives unpacked, other formats as CSV."""
     root: Path
-    """The folder of the data; of an archive, that of what it holds."""
+    """The folder of the data, or of the unpacked archive."""
     scratch: Path
-    """An empty folder for tables that are made of others."""
+    """An empty folder for tables that are joined from others."""
 
 
 def find_tables(collected: CollectedFiles, options: SolveOptions, detected: DetectedTask) -> InputFiles | None:
-    """Find the tables among a folder's files, by name or by contents; None where the folder has no table.
+    """Find the tables among a folder's files, by name or by contents; None: the folder has no table.
 
     Raises:
         UsageError: it is unclear which table is which, or one cannot be read.
@@ -103,8 +103,8 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
     test = None
     if test_name is not None:
         test = tables.read(test_name, like=train)
-        if otherwise := _dates_of_test(train, tables.read(test_name)):
-            train = train.with_formats(otherwise)
+        if date_formats := _dates_of_test(train, tables.read(test_name)):
+            train = train.with_formats(date_formats)
             test = tables.read(test_name, like=train)
         spellings = {name.lower(): name for name in train.header if name not in test.header}
         for name in (name for name in test.header if name not in train.header and name.lower() in spellings):
@@ -118,16 +118,16 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
         detected.add("left out", f"{', '.join(sorted(answers))}: answers of the test rows, which scripts must not see")
     roles = {*training_names, *answers, test_name, *samples, DESCRIPTION}
     other_files = {name: path for name, path in files.items() if name not in roles}
-    words = files.get(DESCRIPTION)
-    text = words.read_text(encoding="utf-8", errors="replace") if words is not None else ""
+    description_file = files.get(DESCRIPTION)
+    text = "" if description_file is None else description_file.read_text(encoding="utf-8", errors="replace")
     is_guess = len(training_names) == 1 < len(train_names or names) or len(test_names) > 1
-    tables_read = InputFiles(train, test, sample, other_files, text)
-    _describe(tables_read, " and ".join(training_names), detected, "a guess" if is_guess else "sure")
-    return tables_read
+    input_files = InputFiles(train, test, sample, other_files, text)
+    _describe(input_files, " and ".join(training_names), detected, "a guess" if is_guess else "sure")
+    return input_files
 
 
 def _describe(files: InputFiles, training_names: str, detected: DetectedTask, confidence: Confidence) -> None:
-    """Add lines on the tables, and on what was rewritten or left out in reading them."""
+    """Add lines on the tables, and on what was rewritten or left out when they were read."""
     train, test, sample = files.train, files.test, files.sample
     size = f"{plural(train.length, 'row')}, {plural(len(train.header), 'column')}"
     detected.add("training rows", f"{training_names}, {size}", confidence)
@@ -146,7 +146,7 @@ def _describe(files: InputFiles, training_names: str, detected: DetectedTask, co
 
 
 def _dates_of_test(train: UserTable, test: UserTable) -> dict[str, DateFormat]:
-    """Return how dates are written that the training table leaves in doubt, and the test table does not."""
+    """Return date formats that are ambiguous in the training table and clear in the test table."""
     return {
         name: test_form
         for name, form in train.formats.items()
@@ -161,15 +161,15 @@ def _dates_of_test(train: UserTable, test: UserTable) -> dict[str, DateFormat]:
 def _with_key_of_sample(
     train: UserTable, test: UserTable, sample: UserTable, detected: DetectedTask
 ) -> tuple[UserTable, UserTable, UserTable]:
-    """Return the tables with the name that a sample has for what identifies rows, and the sample without row numbers."""
+    """Return the tables with their id column named as in the sample, and the sample without row numbers."""
     if sample.header[0].startswith("Unnamed: ") and len(sample.header) > 2 and sample.header[1] in test.header:
         sample = sample.without_columns(sample.header[:1])
     key = sample.header[0]
     if key in (*test.header, *train.header):
         return train, test, sample
     ids = set(sample.column(key))
-    same_word = [name for name in test.header if name.lower() == key.lower()]
-    matches = same_word or [name for name in test.header if name not in sample.header and set(test.column(name)) == ids]
+    same_name = [name for name in test.header if name.lower() == key.lower()]
+    matches = same_name or [name for name in test.header if name not in sample.header and set(test.column(name)) == ids]
     if not matches:
         return train, test, sample
     detected.add("id", f"`{key}` of {sample.name} is `{matches[0]}` of {test.name}", "likely")
@@ -177,7 +177,7 @@ def _with_key_of_sample(
 
 
 class _Tables:
-    """The tables in a folder itself, read when they are needed."""
+    """The tables at the top level of a folder, read when needed."""
 
     def __init__(self, files: Mapping[str, Path], options: SolveOptions) -> None:
         self._files = files
@@ -185,14 +185,14 @@ class _Tables:
         self._read: dict[str, UserTable] = {}
         self.names = [name for name in files if "/" not in name and is_table(name)]
         texts = [name for name in files if "/" not in name and is_table(name, TEXT_SUFFIXES)]
-        # Beside tables a text is a README; by itself it may be one of several columns.
+        # Beside tables a text file is a README; alone it may be a table of several columns.
         named_by_role = [name for name in texts if _tokens(name) & (_TRAIN | _TEST)]
         self.names += named_by_role if self.names else [name for name in texts if len(self.header(name)) > 1]
 
     def read(self, name: str, *, like: UserTable | None = None, is_whole: bool = False) -> UserTable:
-        """Return a table by its path within the data, or one that lies elsewhere; raises UsageError.
+        """Return a table by its path, within the data or elsewhere; raises UsageError.
 
-        One that is read `like` another one, or as a whole, has all its rows, however long that takes.
+        A table read `like` another one has its formats and, as with `is_whole`, all its rows, however long that takes.
         """
         path = self._files.get(name, Path(name))
         if not path.is_file():
@@ -209,7 +209,7 @@ class _Tables:
         return self._read[name]
 
     def header(self, name: str) -> tuple[str, ...]:
-        """Return a table's names; nothing where it cannot be read, as only those that are used must be."""
+        """Return a table's column names; empty if it cannot be read, as only tables in use must be readable."""
         try:
             return self.read(name).header
         except UsageError:
@@ -217,13 +217,13 @@ class _Tables:
 
 
 def _tokens(name: str) -> set[str]:
-    """Return the words of a file's name, without its suffixes: `trainData_v2.csv` has train, data and v."""
+    """Return the words of a file's name without its suffixes: train, data and v for `trainData_v2.csv`."""
     stem = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", Path(name).name.split(".")[0])
     return set(re.findall(r"[a-z]+", stem.lower()))
 
 
 def _samples(tables: _Tables, options: SolveOptions) -> list[str]:
-    """Return the tables that may be the sample submission: they are named like one, and are no training or test rows."""
+    """Return the tables that are named like a sample submission, and not used as training or test rows."""
     candidates = {
         Path(name).with_suffix("").name + ".csv" if not name.endswith(".csv") else name: name for name in tables.names
     }
@@ -237,8 +237,8 @@ def _samples(tables: _Tables, options: SolveOptions) -> list[str]:
 
 
 def _by_contents(tables: _Tables, names: Sequence[str], tests: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the training and the test table where one has all columns of the other and one or more in addition."""
-    if len(names) > _MOST_TABLES:
+    """Return the training and the test table if exactly one table has all columns of another, and more."""
+    if len(names) > _MAX_TABLES:
         return [], list(tests)
     headers = {name: set(tables.header(name)) for name in names}
     pairs = [
@@ -253,7 +253,7 @@ def _by_contents(tables: _Tables, names: Sequence[str], tests: Sequence[str]) ->
 def _training_table(
     tables: _Tables, names: Sequence[str], collected: CollectedFiles, options: SolveOptions, detected: DetectedTask
 ) -> tuple[UserTable, list[str]]:
-    """Return the training table and the files of which it is made: one, or features and labels, which are joined."""
+    """Return the training table and its files: one, or features and labels, which are joined."""
     if len(names) == 2:
         tests = [name for name in tables.names if _tokens(name) & _TEST and not _tokens(name) & _LABELS]
         known_features = {column for name in tests if name not in names for column in tables.header(name)}
@@ -274,11 +274,10 @@ def _training_table(
 def _join(
     features: UserTable, labels: UserTable, known_features: Set[str], out: Path, detected: DetectedTask
 ) -> UserTable | None:
-    """Write each row of features with its labels; None where no columns of both tell which row is which.
+    """Write each row of features with its labels; None: rows cannot be matched.
 
-    `known_features` are the columns of test tables: labels have others.
-
-    Where they share no columns and have equally many rows, rows are taken in order (`X_train.csv`, `y_train.csv`).
+    Rows are matched by shared columns; without these, tables of equal length are joined in order (`X_train.csv`,
+    `y_train.csv`). `known_features` are the columns of test tables, which cannot be labels.
     """
     index_columns = [name for name in labels.header if name.startswith("Unnamed: ")]
     key = [name for name in features.header if name in labels.header and name not in index_columns]
@@ -306,15 +305,15 @@ def _join(
 
 
 def _row_keys(table: UserTable, key: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return what tells each row: its key, or else its number."""
+    """Return what identifies each row: its key, or else its number."""
     return [tuple(cells) for cells in table.columns(key)] if key else [(str(row),) for row in range(table.length)]
 
 
 @contextmanager
 def collect_files(source: Path, out: Path) -> Iterator[CollectedFiles]:
-    """Yield a folder's files, or the one file that is named; what was unpacked goes at the end.
+    """Yield a folder's files, or the one named file; unpacked files are deleted at the end.
 
-    What is in `out`, where runs are written, is left out.
+    Files in `out`, where runs are written, are left out.
 
     Raises:
         UsageError: there is no such file, an archive is damaged, unsafe or too large, or a file cannot be converted.
@@ -349,7 +348,7 @@ def _is_packed(path: Path) -> bool:
 
 
 def _expanded(path: Path, scratch: Path, *, depth: int) -> Iterator[tuple[str, Path]]:
-    """Yield what a packed or converted file holds, by path."""
+    """Yield the contents of a packed or converted file, by path."""
     folder = Path(tempfile.mkdtemp(dir=scratch))
     if not _is_packed(path):
         for table in _as_csv(path, folder):
@@ -361,7 +360,7 @@ def _expanded(path: Path, scratch: Path, *, depth: int) -> Iterator[tuple[str, P
         name = member.relative_to(inner).as_posix()
         if any(part.startswith((".", "__")) for part in Path(name).parts):
             continue
-        if "/" not in name and depth < _DEEPEST and _is_expanded(member):
+        if "/" not in name and depth < _MAX_DEPTH and _is_expanded(member):
             yield from _expanded(member, scratch, depth=depth + 1)
         else:
             yield name, member
@@ -396,7 +395,7 @@ def _unpack_7z(path: Path, folder: Path) -> None:
 
 
 def _as_csv(path: Path, folder: Path) -> Iterator[Path]:
-    """Write a workbook's sheets, Parquet or JSON as CSV; a JSON that is no table stays as it is."""
+    """Write a workbook's sheets, Parquet or JSON as CSV; JSON that is not a table is yielded unchanged."""
     suffix = path.suffix.lower()
     try:
         if suffix in _WORKBOOKS:
@@ -452,7 +451,7 @@ def _cell(value: object) -> str:
 
 
 def _json_records(path: Path) -> list[dict[str, Any]] | None:
-    """Return the objects of a JSON array, of JSON lines, or of a table by columns; None where it is something else."""
+    """Return the objects of a JSON array, of JSON lines, or of a table by columns; None: it is something else."""
     text = path.read_text(encoding="utf-8-sig")
     content: Any = None
     with suppress(ValueError):
@@ -466,7 +465,7 @@ def _json_records(path: Path) -> list[dict[str, Any]] | None:
 
 
 def _records_of(content: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """Return the records of an object: a list in it, as services answer; or its columns, as pandas writes them."""
+    """Return the records of an object: a list within it, as in API responses; or columns, as pandas writes them."""
     if {"columns", "data"} <= content.keys() <= {"columns", "data", "index"}:
         return [dict(zip(content["columns"], row, strict=True)) for row in content["data"]]
     lists = [value for value in content.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
@@ -482,7 +481,7 @@ def _records_of(content: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with a name for each value of an object within it: `profile.age`."""
+    """Return a record with the values of nested objects under names such as `profile.age`."""
     flat: dict[str, Any] = {}
     for name, value in record.items():
         inner = _flat(value) if isinstance(value, dict) else {}
@@ -500,7 +499,7 @@ def _write_records(out: Path, records: Sequence[Mapping[str, Any]]) -> Path:
 
 
 def _files(source: Path, out: Path) -> Iterator[Path]:
-    """Yield files below a folder, without hidden ones, code, and what runs have written."""
+    """Yield files below a folder, except hidden ones, code, and the output of runs."""
     runs, within = out.resolve(), source.resolve().is_relative_to(out.resolve())
     for path in walk(source):
         relative = path.relative_to(source)
@@ -511,7 +510,7 @@ def _files(source: Path, out: Path) -> Iterator[Path]:
 
 
 def refuse_formats(collected: CollectedFiles) -> None:
-    """Raise UsageError if a folder without tables has such in a folder, or files of a format that is not read."""
+    """Raise UsageError if a folder without tables has tables in a subfolder, or files of an unsupported format."""
     for name, path in collected.files.items():
         if path.suffix.lower() in _UNREADABLE and "/" not in name:
             raise UsageError(f"{name} has an unsupported format: save it as CSV, Excel or Parquet")
@@ -520,7 +519,7 @@ def refuse_formats(collected: CollectedFiles) -> None:
 
 
 def _innermost(folder: Path) -> Path:
-    """Return the folder in which there is more than another folder: archives often hold one alone."""
+    """Return the outermost folder that holds more than one folder, as archives often hold a single one."""
     while len(items := [path for path in folder.iterdir() if path.name[0] not in "._"]) == 1 and items[0].is_dir():
         folder = items[0]
     return folder

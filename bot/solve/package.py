@@ -1,4 +1,4 @@
-"""The solution of one's own data as a package: scripts, what they learn from, and `predict.py` for new rows."""
+"""The solution for a person's own data as a package: scripts, training data or models, and `predict.py` for new rows."""
 
 import ast
 import csv
@@ -26,8 +26,8 @@ from state.words import plural
 
 _PREDICT = Path(__file__).with_name("predict.py.txt")
 _TABLES = Path(__file__).with_name("tables")
-_LEAST_SECONDS, _AMPLE = 300, 4
-"""A script gets this time at least, and so many times what it had in the run: in too little it hands in plain answers."""
+_MIN_SECONDS, _TIME_FACTOR = 300, 4
+"""A script gets at least this time, and so many times its limit in the run: with too little it predicts a baseline."""
 _IMPORTED_AS = {
     "scikit-learn": "sklearn",
     "pillow": "PIL",
@@ -59,8 +59,7 @@ async def write_package(
 ) -> str | None:
     """Add predict.py, and all that it needs, to a solution's folder.
 
-    The folder holds the scripts and their README; `model` wrote them, and `snapshot` is the run's snapshot-like
-    folder.
+    The folder holds the scripts, which `model` wrote, and their README; `snapshot` is the run's generated snapshot.
 
     Returns:
         Why there is no predict.py, in a clause; None: there is.
@@ -92,7 +91,7 @@ async def write_package(
     form = snapshot / FORM
     facts["key"] = form.read_text(encoding="utf-8").splitlines()[0].split(",")[1:] if form.is_file() else []
     shutil.copytree(_TABLES, folder / "tables", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    seconds = max(_LEAST_SECONDS, _AMPLE * max(time_limit(context, node) for node in scripts))
+    seconds = max(_MIN_SECONDS, _TIME_FACTOR * max(time_limit(context, node) for node in scripts))
     facts |= combining_facts(context.card, recipe, scripts)
     facts |= {"seconds": seconds, "cpus": context.machine.cpus}
     texts = [
@@ -117,7 +116,7 @@ async def write_package(
 async def _store_models(
     context: RunContext, submission: FinalSubmission, scripts: Mapping[int, str], folder: Path, worker: Worker
 ) -> dict[int, str]:
-    """Store what the runs behind the predictions have fitted; return the scripts that predict with it, by node."""
+    """Store the fitted models behind the predictions; return the scripts that predict with them, by node."""
     executor, infer_scripts = context.executor, dict[int, str]()
     refits = await refit_scripts(context, submission.node or 0, worker) if submission.source == "refit" else {}
     for node, script in scripts.items():
@@ -134,15 +133,15 @@ async def _store_models(
 
 
 def _add_withheld(withheld: Path, train: Path) -> None:
-    """Add the rows that were withheld to score the run, now that it is over, to those that scripts learn from."""
+    """Add the rows that were withheld to score the run to the training rows."""
     if withheld.is_file():
         content = train.read_bytes() + withheld.read_bytes().partition(b"\n")[2]
-        train.unlink()  # it is a second name of the view's
+        train.unlink()  # a hard link to the view's file
         train.write_bytes(content)
 
 
 def used_packages(machine: Machine, scripts: Iterable[str]) -> dict[str, str]:
-    """Return those of the machine's packages that scripts import, by the imported name, as lines of requirements.txt."""
+    """Return the machine's packages that scripts import, by imported name, as lines of requirements.txt."""
     imported = {name for script in scripts for name in _imports(script)}
     by_import = {
         _IMPORTED_AS.get(name, name.replace("-", "_")): f"{name}=={version}"
@@ -152,14 +151,14 @@ def used_packages(machine: Machine, scripts: Iterable[str]) -> dict[str, str]:
 
 
 def predict_text(packages: Iterable[str] = ()) -> str:
-    """Return predict.py, which `uv run` gives these packages (PEP 723)."""
+    """Return predict.py, with these packages as its dependencies for `uv run` (PEP 723)."""
     quoted = ", ".join(f'"{package}"' for package in packages)
     metadata = f'# /// script\n# requires-python = ">=3.11"\n# dependencies = [{quoted}]\n# ///\n'
     return metadata + _PREDICT.read_text(encoding="utf-8").replace("{{ combine }}", combine_text())
 
 
 def _is_constant(submission: Path, keys: int) -> bool:
-    """Whether all rows of a submission have the same predictions, as where nothing could be learned."""
+    """Whether all rows of a submission have the same predictions, as when nothing could be learned."""
     with submission.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))[1:]
     return len({tuple(row[keys:]) for row in rows}) < 2
@@ -174,7 +173,7 @@ def _imports(script: str) -> Iterable[str]:
 
 
 def _rows(view: Path, card: TaskCard) -> dict[str, Any]:
-    """Return what test rows are: the columns of their table, or the folder of their files."""
+    """Return facts on test rows: the columns of their table, or the folder of their files."""
     with (view / "sample_submission.csv").open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         first = next(reader)
@@ -198,7 +197,7 @@ def _rows(view: Path, card: TaskCard) -> dict[str, Any]:
 def _first_number(ids: Sequence[str]) -> int:
     """Return the number of the first new row without an id: that of the first test row, or the next if they have gaps.
 
-    So the test table itself, predicted again, has the ids of submission.csv.
+    The test table itself, predicted again, thus gets the ids of submission.csv.
     """
     numbers = sorted(int(id) for id in ids if id.isascii() and id.isdigit())
     if not numbers:
@@ -207,7 +206,7 @@ def _first_number(ids: Sequence[str]) -> int:
 
 
 def _usage_lines(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
-    """Yield how new rows are predicted, in sentences."""
+    """Yield sentences on how new rows are predicted."""
     stored_count = len(facts["stored"])
     if stored_count:
         yield f"With fitted models, in `weights/`, {plural(stored_count, 'script')} of {scripts} predict."
@@ -215,8 +214,7 @@ def _usage_lines(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
         yield (
             f"Not split into fitting and predicting: {plural(scripts - stored_count, 'script')}, which learn again "
             f"from `data/` at each call, for at most {facts['seconds']} s each (`--time`). With less time, or on a "
-            "slower machine, "
-            "predictions may differ."
+            "slower machine, predictions may differ."
         )
 
 

@@ -1,4 +1,4 @@
-"""What a person may say of their own data, and what is detected of the rest."""
+"""The options that describe a person's data, and what is detected."""
 
 import math
 import shlex
@@ -10,7 +10,7 @@ from typing import Literal
 from state.errors import UsageError
 
 Confidence = Literal["sure", "likely", "a guess"]
-"""Whether data or options say so; names and contents suggest it; or another reading is about as good."""
+"""Data or options say so; names and contents suggest it; or another reading is about as good."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class SolveOptions:
     metric: str | None = None
     id: str | None = None
     group: str | None = None
-    """The column whose groups stay together where one table is split; `none`: rows go one by one."""
+    """The column whose groups stay together when one table is split; `none`: rows are split one by one."""
     time: str | None = None
     """The column by which one table is split: the latest rows become the test rows."""
     shuffle: bool = False
@@ -33,13 +33,13 @@ class SolveOptions:
     yes: bool = False
     """Whether the likelier of two readings is taken without asking."""
     seconds: float = math.inf
-    """Time of the whole command: of a table that would take much of it to read, a sample of rows is learned from."""
+    """Time of the whole command; a table that takes too much of it to read is read in part."""
 
     def choose(self, role: str, option: str, names: Sequence[str], source: Path) -> str:
-        """Return the one of several tables, the likeliest first.
+        """Return the likeliest of several tables, which is the first.
 
         Raises:
-            UsageError: there are several, and the likeliest is not to be taken unasked; or there is none.
+            UsageError: there are several, and `yes` is not set; or there is none.
         """
         if len(names) == 1 or (names and self.yes):
             return names[0]
@@ -55,10 +55,10 @@ class SolveOptions:
 
 @dataclass
 class DetectedTask:
-    """What was detected, in the order in which it is shown."""
+    """What was detected, in the order shown."""
 
     lines: list[tuple[str, str, Confidence]] = field(default_factory=list)
-    """A word for what it is, a sentence with the evidence, and how far to trust it."""
+    """The topic, a sentence with the evidence, and the confidence."""
 
     def add(self, topic: str, sentence: str, confidence: Confidence = "sure") -> None:
         """Add a line."""

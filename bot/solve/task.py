@@ -1,4 +1,4 @@
-"""What kind of task a target makes, the metric that scores it, and the columns in which predictions are written."""
+"""The kind of task for a target, its metric, and its prediction columns."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,44 +17,44 @@ from state.words import plural
 Kind = Literal["two classes", "classes", "quantity"]
 
 _USUAL: Mapping[Kind, str] = {"two classes": "roc_auc", "classes": "log_loss", "quantity": "rmse"}
-_MOST_COLUMNS = 50
-"""Of more classes, labels are predicted instead of probabilities."""
-_MOST_WHOLE, _OF_EACH = 20, 5
-"""Whole numbers are classes if there are no more than so many different ones, each with at least so many rows on average."""
-_FEW_WORDS = 0.1
-"""Share of rows in which a quantity may hold words by mistake."""
-_VARIANT_RATIO, _LIKENESS = 20, 0.85
-"""How many times as frequent the right spelling of a class is at least, and how like the other it is, of 1."""
+_MAX_COLUMNS = 50
+"""With more classes, labels are predicted instead of probabilities."""
+_MAX_WHOLE, _MIN_MEAN_ROWS = 20, 5
+"""Whole numbers are classes if there are at most so many distinct ones, with at least so many rows on average."""
+_MAX_WORDS_SHARE = 0.1
+"""Maximum share of rows in which a quantity holds words by mistake."""
+_VARIANT_RATIO, _MIN_SIMILARITY = 20, 0.85
+"""How many times as frequent the right spelling of a class is at least, and how similar (1: equal)."""
 _CODE_ROWS = 3
 _TRUTH = frozenset({"0", "1", "true", "false"})
 _YES = frozenset({"yes", "y", "true", "t", "ja", "j", "oui", "si", "sí", "positive", "pos"})
-"""Of two classes, in lower case, the one whose probability is asked for."""
+"""Names, in lower case, of the positive class of two."""
 _MAX_SHOWN = 5
 
 
 @dataclass(frozen=True)
 class PredictionTask:
-    """What is predicted of a row, and how it is scored."""
+    """What is predicted for a row, and how it is scored."""
 
     kind: Kind
     metric: Metric
     columns: tuple[str, ...]
     """The prediction columns."""
     default: tuple[str, ...]
-    """What the sample submission holds in them."""
+    """Their values in the sample submission."""
     classes: tuple[str, ...] = ()
-    """The value that each prediction column is the probability of; empty: columns are predicted as they are."""
+    """The class whose probability each prediction column holds; empty: columns hold values of the target."""
     target: tuple[str, ...] = ()
-    """The columns of the training table that hold the truth, where a sample is given and these are known."""
+    """The columns of the training table that hold the truth, if there is a sample and they are known."""
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By column of the training table: what stands in for its values, as a probability of words has no class that is 1."""
+    """By column of the training table: 1 and 0 for two classes of words, of which one probability is predicted."""
 
 
 def task_of(train: UserTable, target: str, metric: str | None, detected: DetectedTask) -> PredictionTask:
-    """Return the task that a target makes; without a metric it is the usual one for the target's kind.
+    """Return the task for a target; the default metric is the usual one for the target's kind.
 
     Raises:
-        UsageError: the target is empty, has one value, or does not suit the metric; or the metric is not known.
+        UsageError: the target is empty, has one value, or does not suit the metric; or the metric is unknown.
     """
     values = count_values(train.column(target))
     kind = kind_of(values, train.name, target, metric_name=metric)
@@ -77,25 +77,25 @@ def task_of(train: UserTable, target: str, metric: str | None, detected: Detecte
     if kind == "two classes" and {cell.lower() for cell in values} <= _TRUTH:
         return PredictionTask(kind, chosen_metric, (target,), ("0.5",))
     labels = tuple(sorted(values, key=_in_order))
-    # Columns are named as classes are, unless a table has a column of that name.
+    # Columns have the names of classes, unless a table has a column of such a name.
     columns = tuple(f"{target}_{c}" for c in labels) if {*labels} & {*train.header, *NUMBER_COLUMNS} else labels
     return PredictionTask(kind, chosen_metric, columns, (repr(1 / len(labels)),) * len(labels), labels)
 
 
 def _variants(values: Counter[str]) -> list[tuple[str, str]]:
-    """Return the classes that differ from a more frequent one in case alone, or are rare and differ in a letter or so."""
+    """Return pairs of a class and a more frequent one: they differ only in case, or in a letter or so if the first is rare."""
     by_frequency = [value for value, _ in values.most_common()]
     variants = []
     for place, value in enumerate(by_frequency):
         usual = [label for label in by_frequency[:place] if values[label] >= _VARIANT_RATIO * values[value]]
         by_case = [label for label in by_frequency[:place] if label.lower() == value.lower()]
-        if value.isalpha() and (close := by_case or get_close_matches(value, usual, 1, _LIKENESS)):
+        if value.isalpha() and (close := by_case or get_close_matches(value, usual, 1, _MIN_SIMILARITY)):
             variants.append((value, close[0]))
     return variants
 
 
 def _note_codes(values: Counter[str], target: str, detected: DetectedTask) -> None:
-    """Add a caution if a repeated number lies far from all others, as -999 does where it stands for a missing value."""
+    """Add a caution if a repeated number is far from all others, like -999 for a missing value."""
     numbers = sorted(float(cell) for cell in values)
     for code, nearest in ((numbers[0], numbers[1]), (numbers[-1], numbers[-2])):
         rows = sum(count for cell, count in values.items() if float(cell) == code)
@@ -106,17 +106,17 @@ def _note_codes(values: Counter[str], target: str, detected: DetectedTask) -> No
 
 
 def count_values(cells: Iterable[str]) -> Counter[str]:
-    """Count the values of a column, missing ones left out."""
+    """Count the values of a column, without missing ones."""
     return Counter(filter(None, cells))
 
 
 def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | None) -> Kind:
     """Return the kind of a target by its values, counted without missing ones.
 
-    Where numbers may be classes or not, the metric that was asked for decides.
+    If numbers may be classes or quantities, the named metric decides.
 
     Raises:
-        UsageError: there are none, there is one alone, or they look like free text.
+        UsageError: there are no values, there is only one, or they look like free text.
     """
     if not values:
         raise UsageError(f"the target `{target}` is empty in every row of {name}")
@@ -134,12 +134,12 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
         if named_metric is not None:
             return "classes"
         are_integers = all(number == int(number) for number in numbers if number is not None)
-        has_few = len(values) <= _MOST_WHOLE and values.total() >= _OF_EACH * len(values)
+        has_few = len(values) <= _MAX_WHOLE and values.total() >= _MIN_MEAN_ROWS * len(values)
         return "classes" if are_integers and has_few else "quantity"
     odd = [value for value, number in zip(values, numbers, strict=True) if number is None]
     odd_rows = sum(values[value] for value in odd)
-    are_many = len(values) - len(odd) > _MOST_WHOLE or any(number % 1 for number in numbers if number is not None)
-    if are_many and odd_rows <= _FEW_WORDS * values.total():
+    are_many = len(values) - len(odd) > _MAX_WHOLE or any(number % 1 for number in numbers if number is not None)
+    if are_many and odd_rows <= _MAX_WORDS_SHARE * values.total():
         raise UsageError(
             f"the target `{target}` holds numbers, but {odd[0]!r} or the like in {plural(odd_rows, 'row')} of {name}: "
             "remove these rows, or leave the cells empty to have them predicted"
@@ -150,13 +150,13 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
 
 
 def metric_of(metric_name: str | None, kind: Kind, values: Counter[str], target: str) -> Metric:
-    """Return the metric that was asked for, or the usual one.
+    """Return the named metric, or the usual one.
 
     Raises:
-        UsageError: it is not known, or does not suit the target.
+        UsageError: it is unknown, or does not suit the target.
     """
     if metric_name is None:
-        return METRICS["accuracy" if kind == "classes" and len(values) > _MOST_COLUMNS else _USUAL[kind]]
+        return METRICS["accuracy" if kind == "classes" and len(values) > _MAX_COLUMNS else _USUAL[kind]]
     if metric_name not in METRICS:
         raise UsageError(f"--metric {metric_name}: unknown; {nearest_metric(metric_name)}")
     metric = METRICS[metric_name]
@@ -180,12 +180,12 @@ def task_of_sample(
     metric: str | None,
     detected: DetectedTask,
 ) -> PredictionTask:
-    """Return the task that a sample submission asks for: its key identifies rows, the other columns are predicted.
+    """Return the task of a sample submission: its key identifies rows, the other columns are predicted.
 
-    The training table may lack the labels, if other files hold them; then the metric must be named.
+    The training table may lack the labels if other files hold them; then the metric must be named.
 
     Raises:
-        UsageError: as of `task_of`, or the sample has too few columns.
+        UsageError: as for `task_of`, or the sample has too few columns.
     """
     columns = tuple(name for name in sample.header if name not in key)
     if not columns:
@@ -206,9 +206,7 @@ def task_of_sample(
             raise UsageError(
                 f"no column of {train.name} holds what {sample.name} asks for: name a metric with --metric"
             )
-        detected.add(
-            "target", f"{', '.join(columns[:_MAX_SHOWN])}, as in {sample.name}; the labels are looked for in all files"
-        )
+        detected.add("target", f"{', '.join(columns[:_MAX_SHOWN])}, as in {sample.name}; labels may be in any file")
         kind: Kind = "quantity"
         chosen_metric = metric_of(metric, kind, Counter(), columns[0])
     else:
@@ -225,16 +223,16 @@ def task_of_sample(
 
 
 def _class_numbers(target: str, values: Iterable[str], detected: DetectedTask) -> Mapping[str, Mapping[str, str]]:
-    """Return 1 and 0 for two classes of words of which a sample asks one probability; nothing where they are numbers.
+    """Return 1 and 0 for two classes of words, of which a sample asks for one probability; empty if they are numbers.
 
-    1 is the usual word for yes, or else the last in order, as of scikit-learn.
+    1 is the usual word for yes, or else the last in order, as in scikit-learn.
     """
     if {value.lower() for value in values} <= _TRUTH or all(finite_number(value) is not None for value in values):
         return {}
     no, yes = sorted(values, key=lambda value: (value.lower() in _YES, *_in_order(value)))
     detected.add(
         "labels",
-        f"`{yes}` is 1, whose probability is predicted, and `{no}` is 0; they are written so for scripts",
+        f"`{yes}` is 1, whose probability is predicted, and `{no}` is 0, also in the tables of scripts",
         "likely" if yes.lower() in _YES else "a guess",
     )
     return {target: {yes: "1", no: "0"}}
@@ -261,7 +259,7 @@ def _of_several(
 
 
 def _as_shown(sample: UserTable, values: Counter[str], kind: Kind) -> str | None:
-    """Return the metric that a sample's cells suggest: accuracy where they are labels; None: the usual one."""
+    """Return the metric that a sample's cells suggest: accuracy if they are labels; None: the usual one."""
     if kind == "quantity" or len(sample.header) > 2:
         return None
     cells = set(sample.column(sample.header[1]))

@@ -1,4 +1,4 @@
-"""Parts one table into training and test rows: rows without a target are the test, else some are withheld and answered."""
+"""Split one table into training and test rows: those without a target, or else some that are withheld for scoring."""
 
 import random
 import re
@@ -22,11 +22,11 @@ from state.words import plural
 _SHARE = 0.2
 _SEED = "own data"
 _HEAD_ROWS = 200
-"""Rows by which a column is seen to hold no times, before all of it is read."""
+"""Rows that are checked for times before a whole column is read."""
 _DATED_SHARE = 0.8
-"""Share of rows that have a date, at least; those without one are no test rows."""
-_FEWEST_TIMES = 20
-"""Of fewer, the latest rows are those of a time or two, which say little."""
+"""Minimum share of rows with a date; rows without one are not test rows."""
+_MIN_TIMES = 20
+"""Distinct times: with fewer, the latest rows would be those of one or two times."""
 _TIME_NAME = re.compile(
     r"(?:^|[\W_])(?:date|day|ds|dt|time|timestamp|datetime|month|week|hour|period)$|^(?:date|datetime|timestamp|time)",
     re.IGNORECASE,
@@ -38,17 +38,17 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class TrainTestSplit:
-    """The rows of one table that are test rows, by number from 0."""
+    """The test rows of one table, by number from 0."""
 
     test: frozenset[int]
     answered: bool
-    """Whether their targets are known, so that the result has a score of them."""
+    """Whether their targets are known, so that the result can be scored."""
     method: str
     """How they were chosen, in a clause."""
 
 
 def with_unlabelled_rows(train: UserTable, target: str, out: Path) -> UserTable:
-    """Return a table of which only a part was read with all rows that lack the target, as they are to be predicted."""
+    """Add all rows without the target, which are to be predicted, to a table that was read in part."""
     if not train.is_part or all(train.column(target)):
         return train
     all_rows = UserTable.read(train.path, has_header=train.has_header, formats=train.formats)
@@ -68,7 +68,7 @@ def split_table(
     """Choose the test rows of a table.
 
     Raises:
-        UsageError: a column that was named is missing, or cells of it are no times.
+        UsageError: a named column is missing, or its cells are not times.
     """
     cells = list(train.column(target))
     empty = frozenset(row for row, cell in enumerate(cells) if not cell)
@@ -93,7 +93,7 @@ def split_table(
 
 
 def _time_column(train: UserTable, target: str) -> str | None:
-    """Return the column that says when a row was: it is named so or orders the table, and its times differ."""
+    """Return the column with the time of a row: it has many times, and is named like a time or orders the table."""
     head = list(islice(train.rows(), _HEAD_ROWS))
     for place, name in enumerate(train.header):
         is_number = isinstance(train.formats.get(name), NumberFormat)
@@ -101,7 +101,7 @@ def _time_column(train: UserTable, target: str) -> str | None:
             continue
         cells = list(train.column(name))
         times = parse_times([cell for cell in cells if cell])
-        if times is None or len(set(times)) < _FEWEST_TIMES or len(times) < _DATED_SHARE * len(cells):
+        if times is None or len(set(times)) < _MIN_TIMES or len(times) < _DATED_SHARE * len(cells):
             continue
         in_order = sorted(times)
         is_of_rows = _TIME_NAME.search(name) or times in (in_order, in_order[::-1])
@@ -111,14 +111,14 @@ def _time_column(train: UserTable, target: str) -> str | None:
 
 
 def _first_late(in_order: Sequence[float]) -> float:
-    """Return the time from which on rows are the latest ones."""
+    """Return the time from which rows count as the latest."""
     return in_order[-max(1, round(_SHARE * len(in_order)))]
 
 
 def _latest(train: UserTable, column: str) -> frozenset[int]:
     if column not in train.header:
         raise UsageError(f"--time-column {column}: {train.name} has no such column")
-    # A person who names the column says that 20171025 is no number.
+    # As the column is named as one of times, 20171025 is a date.
     cells = [_BARE.sub(r"\1-\2-\3", cell.strip()) for cell in train.column(column)]
     known_times = parse_times([cell for cell in cells if cell])
     if known_times is None:
@@ -151,7 +151,7 @@ def _groups(cells: Sequence[str]) -> frozenset[int]:
 
 
 def _by_target(cells: Sequence[str], kind: Kind) -> frozenset[int]:
-    """Draw one of each few rows that follow each other in the order of the target."""
+    """Sample one row from each run of a few rows in the order of the target."""
     rows = _shuffled(range(len(cells)))
     in_order = sorted(rows, key=lambda row: (float(cells[row]) if kind == "quantity" else 0.0, cells[row].strip()))
     size = round(1 / _SHARE)

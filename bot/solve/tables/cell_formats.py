@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 NA_WORDS = frozenset(
     ("na", "n/a", "#n/a", "nan", "null", "none", "nil", "<na>", "?", "-", "--", ".", "..", "missing", "unknown")
 )
-"""What stands for a missing value among numbers, in lower case."""
+"""Missing values among numbers, in lower case."""
 PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf(?:inity)?", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:[. ']\d{3})+|\d+)(?:,\d*)?(?:[eE][-+]?\d+)?|[-+]?,\d+")
 THOUSANDS = re.compile(r"[-+]?(?:\d{1,3}(?:[,' ]\d{2,3})*[,' ]\d{3}|\d+)(?:\.\d*)?|[-+]?\.\d+")
 SCALED = re.compile(r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?)([kKMB])?")
-"""A number that may stand for thousands, millions or billions: 1.2k."""
+"""A number, perhaps in thousands, millions or billions: 1.2k."""
 _SCALES = {"k": 1_000, "K": 1_000, "M": 1_000_000, "B": 1_000_000_000}
 _CURRENCY = r"(?:(?:US|CA|AU|A|C|R|S)?\$|[€£¥₹₽₩₺₪]|USD|EUR|GBP|CHF|INR|PLN|SEK|NOK|DKK|BRL|Rs\.?|[Kk]r\.?|zł)"
 _MARKS = re.compile(rf"^([-+(]?)\s*{_CURRENCY}\s*|\s*(?:{_CURRENCY}|%)\s*(\)?)$")
@@ -23,7 +23,7 @@ _SPACES = str.maketrans(
     {"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "\u2013": "-", "\x1a": None, "\u2019": "'"}
 )
 _BOUND = re.compile(r"[<>≤≥~] *=? *(?=[-+]?\.?\d)")
-"""In front of a number that is a limit of what can be measured: <0.1."""
+"""The sign before a detection limit: <0.1."""
 DURATION = re.compile(r"\d{1,3}(?::[0-5]\d){1,2}(?:\.\d+)?")
 _WORD = re.compile(r"[^\W\d_]{3,}\.?")
 _MONTHS = {
@@ -33,7 +33,7 @@ _MONTHS = {
     **dict.fromkeys(("okt", "ott", "out"), "Oct"), **dict.fromkeys(("dez", "dic", "déc"), "Dec"),
     "giu": "Jun", "lug": "Jul", "set": "Sep",
 }  # fmt: skip
-"""First letters of months in German, French, Spanish, Italian, Portuguese and Dutch, where English has others."""
+"""First letters of months in German, French, Spanish, Italian, Portuguese and Dutch that differ from English."""
 _QUARTER = re.compile(r"(\d{4})[-: ]?Q([1-4])|Q([1-4])[-/ ]?(\d{4})", re.IGNORECASE)
 _ZONE_NAME, _BEFORE_OFFSET = re.compile(r" ?(?:[A-Z]{3,4}|Z)$"), re.compile(r" (?=[+-]\d\d:?\d\d$)")
 
@@ -44,16 +44,16 @@ class NumberFormat:
 
     decimal: str = "."
     thousands: str = ""
-    """Characters that part groups of digits."""
+    """Characters that separate groups of digits."""
     scaled: bool = False
     """Whether letters stand for thousands, millions and billions."""
     unit: str = ""
-    """What stands behind each number; a colon parts hours, minutes and seconds."""
+    """The unit after each number; a colon: hours, minutes and seconds."""
     words: bool = False
-    """Whether a cell that is no number counts as missing, and <0.1 as 0.1."""
+    """Whether a cell without a number counts as missing, and <0.1 as 0.1."""
 
     def plain(self, cell: str) -> str:
-        """Return a number as `1234.5`, nothing for a missing one, and any other text as it is."""
+        """Return a number as `1234.5`, a missing value as an empty string, and any other text unchanged."""
         if cell.strip().lower() in NA_WORDS:
             return ""
         number = bare_number(_BOUND.sub("", cell) if self.words else cell)
@@ -78,10 +78,10 @@ class DateFormat:
     """How a column writes its dates."""
 
     form: str
-    """As of `strptime`, or a key of `_READERS`."""
+    """A format of `strptime`, or a key of `_READERS`."""
 
     def plain(self, cell: str) -> str:
-        """Return a date in ISO 8601, nothing for a missing one, and any other text as it is."""
+        """Return a date in ISO 8601, a missing value as an empty string, and any other text unchanged."""
         if cell.strip().lower() in NA_WORDS:
             return ""
         try:
@@ -92,11 +92,11 @@ class DateFormat:
 
     @property
     def has_time(self) -> bool:
-        """Whether it has the time of day."""
+        """Whether the format includes the time of day."""
         return self.form in ("unix", "iso") or "%H" in self.form or "%I" in self.form
 
     def read(self, text: str) -> datetime:
-        """Return the time that a cell spells, in UTC where it has a zone; raises ValueError where it spells none."""
+        """Return the time in a cell, in UTC if it has a zone; raises ValueError if the cell holds no such time."""
         if self.form in _READERS:
             return _READERS[self.form](text)
         if self.form.startswith("%d.%m.%y") and len(text) < len("21.04.19"):
@@ -105,7 +105,7 @@ class DateFormat:
         return _without_zone(datetime.strptime(text, self.form))  # noqa: DTZ007 (as the table has it)
 
     def reads(self, text: str) -> bool:
-        """Whether a cell spells a time in this form."""
+        """Whether a cell holds a time in this format."""
         with suppress(ValueError, OverflowError, OSError):
             self.read(text)
             return True
@@ -113,7 +113,7 @@ class DateFormat:
 
     @property
     def swapped(self) -> "DateFormat | None":
-        """The form with day and month in the other order; None: it has only one."""
+        """The format with day and month in the other order; None: it has no other order."""
         match = re.match(r"(%m|%d)([-/.])(%m|%d)", self.form)
         return DateFormat(f"{match[3]}{match[2]}{match[1]}{self.form[5:]}") if match else None
 
@@ -133,7 +133,7 @@ def _without_zone(time: datetime) -> datetime:
 
 def _quarter(text: str) -> datetime:
     if (match := _QUARTER.fullmatch(text)) is None:
-        raise ValueError("no quarter")
+        raise ValueError("not a quarter")
     return datetime(int(match[1] or match[4]), 3 * int(match[2] or match[3]) - 2, 1)  # noqa: DTZ001
 
 
@@ -148,11 +148,11 @@ _READERS: Mapping[str, Callable[[str], datetime]] = {
     "unix": _unix,
     "excel": lambda text: datetime(1899, 12, 30) + timedelta(float(text)),  # noqa: DTZ001
 }
-"""ISO 8601 in several lengths or with zones; 1949Q1; seconds or milliseconds since 1970; days of Excel."""
+"""ISO 8601 in several lengths or with zones; 1949Q1; seconds or milliseconds since 1970; Excel's day numbers."""
 
 
 def in_english(text: str) -> str:
-    """Return a date with the short English name of its month, or without the signs of Chinese and Japanese ones."""
+    """Return a date with the short English name of its month, and without Chinese and Japanese characters."""
 
     def shorten(match: re.Match[str]) -> str:
         start = match[0][:3].lower()
@@ -163,9 +163,9 @@ def in_english(text: str) -> str:
 
 
 def bare_number(text: str) -> str:
-    """Return a number without currency, percent sign and accountant's brackets."""
+    """Return a number without currency, percent sign and accountants' brackets."""
     text = text.strip().translate(_SPACES)
-    if text[-1:] == "-" and text[:1].isdigit():  # as accountants have it
+    if text[-1:] == "-" and text[:1].isdigit():  # accountants write 12-
         text = f"-{text[:-1]}"
     if text[-1:].isdigit() and text[:1].isdigit():
         return text
@@ -174,6 +174,6 @@ def bare_number(text: str) -> str:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell spells a number in any common form."""
+    """Whether a cell holds a number in any common format."""
     number = bare_number(cell)
     return any(pattern.fullmatch(number) for pattern in (PLAIN_NUMBER, DECIMAL_COMMA, THOUSANDS))

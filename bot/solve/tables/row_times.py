@@ -1,4 +1,4 @@
-"""Times that several columns spell together: year, month and day; a date and the time of day."""
+"""Times that are spread over several columns: year, month and day; a date and the time of day."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from datetime import date, datetime, time, timedelta
 from .cell_formats import CellFormat, DateFormat
 
 TIMESTAMP = "timestamp"
-"""The name of a column that is made of others."""
+"""The name of the joined column."""
 _NAMES = {
     "year": ("year", "yr", "yyyy", "jahr", "y"),
     "month": ("month", "mon", "mo", "mnth", "mm", "monat", "m"),
@@ -21,23 +21,23 @@ _NAMES = {
 }
 _CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d\d))?(?:[:.](\d\d)(?:\.\d+)?)?(?: ?([AP])M)?", re.IGNORECASE)
 _MIN_READ, _FIRST_YEAR = 0.95, 1700
-"""Share of rows whose cells spell a time together, and its first year."""
+"""Minimum share of rows with a valid time, and the first valid year."""
 
 
 @dataclass(frozen=True)
 class RowTime:
-    """The columns that spell the time of a row together."""
+    """The columns that together hold the time of a row."""
 
     columns: Mapping[str, str]
-    """By what they say: `year` to `minute`; or `date` and `time`."""
+    """By part: `year` to `minute`; or `date` and `time`."""
 
     @property
     def name(self) -> str:
-        """The column that holds the time: that of the date, or a new one."""
+        """The column of the joined time: that of the date, or a new one."""
         return self.columns.get("date", TIMESTAMP)
 
     def join(self, cells: Sequence[str]) -> str:
-        """Return the time in ISO 8601, of the cells of its columns; nothing where they spell none."""
+        """Return the time in ISO 8601 from the cells of its columns; empty if they hold no time."""
         parts = dict(zip(self.columns, cells, strict=True))
         with suppress(ValueError, OverflowError):
             return _moment(parts).isoformat(" ", "seconds")
@@ -45,13 +45,13 @@ class RowTime:
 
 
 def date_format(formats: Mapping[str, CellFormat], name: str) -> DateFormat | None:
-    """Return how a column writes its dates; None: it holds something else, such as the time of day."""
+    """Return the date format of a column; None: it holds something else, such as the time of day."""
     cell_format = formats.get(name)
     return cell_format if isinstance(cell_format, DateFormat) else None
 
 
 def find_row_time(sample: Mapping[str, Sequence[str]], formats: Mapping[str, CellFormat]) -> RowTime | None:
-    """Return the columns that spell times together, by names and sampled cells; None: there are none."""
+    """Return the columns that together hold times, by names and sampled cells; None: there are none."""
     firsts = (next(filter(None, cells), "") for cells in sample.values())
     if any(isinstance(f, DateFormat) and f.has_time for f in formats.values()) or any(map(_has_time, firsts)):
         return None
@@ -75,11 +75,11 @@ def find_row_time(sample: Mapping[str, Sequence[str]], formats: Mapping[str, Cel
 
 
 def _moment(parts: Mapping[str, str]) -> datetime:
-    """Return the time that parts spell; raises ValueError."""
+    """Return the time of these parts; raises ValueError if they make none."""
     if "date" in parts:
         day, match = date.fromisoformat(parts["date"]), _CLOCK.fullmatch(parts["time"].strip() or "0")
         if match is None:
-            raise ValueError("no time of day")
+            raise ValueError("not a time of day")
         hour, minute, second = (int(match[number] or 0) for number in (1, 2, 3))
         hour = hour % 12 + 12 * (match[4].upper() == "P") if match[4] else hour
     else:
@@ -88,7 +88,7 @@ def _moment(parts: Mapping[str, str]) -> datetime:
         day = date(int(parts["year"][:4]), number, int(float(parts.get("day", "1"))))
         hour, minute, second = (int(float(parts.get(kind, "0"))) for kind in ("hour", "minute", "second"))
     if day.year < _FIRST_YEAR or hour > 24:
-        raise ValueError("no year, or no hour")
+        raise ValueError("not a year, or not an hour")
     return datetime.combine(day, time(hour % 24, minute, second)) + timedelta(days=hour // 24)
 
 

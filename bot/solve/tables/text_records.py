@@ -1,4 +1,4 @@
-"""The records of a text file: how its bytes are letters, its letters are cells, and where its header stands."""
+"""The records of a text file: its encoding, its separator, and where its header is."""
 
 import bz2
 import codecs
@@ -22,16 +22,16 @@ from .cell_formats import is_number
 OPENERS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 SUFFIXES = (".csv", ".tsv", ".tab", ".psv")
 TEXT_SUFFIXES = (".txt", ".dat", ".data")
-"""Of files that may as well be prose."""
+"""Suffixes of files that may also be prose."""
 HEAD_ROWS = 200
 _DELIMITERS = ",;\t|"
 _LONGEST_CELL = 16_000_000
-"""Characters; a quote that is never closed must not swallow a whole file."""
+"""In characters: a quote that is never closed must not swallow a whole file."""
 _BLOCK_BYTES = 1 << 18
 _MIN_BYTES, _MEASURED_BYTES, _MEASURED_SHARE = 2_000_000, 4_000_000, 1 / 8
-"""Those of a file that are read in any case; and at most those, and the share, by which its speed is measured."""
+"""The bytes that are always read; and the maximum bytes, and share of a file, by which reading speed is measured."""
 _PACKED_BYTES, _PASSES = 4, 25
-"""Bytes in a packed byte; and how many times as long as its records all takes until its rows are written for scripts."""
+"""Unpacked bytes per packed byte; and how many times as long as parsing it takes to read and write all rows."""
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -48,16 +48,16 @@ _R_NA = re.compile(r"(?<![^,;\t])NA(?![^,;\t\r\n])")
 
 
 class TableError(Exception):
-    """A file that cannot be read as a table: a sentence that says where, and what to do."""
+    """A file cannot be read as a table."""
 
 
 Record = tuple[int, list[str]]
-"""The line at which it ends, within its block, and its cells."""
+"""The line at which it ends (within its block, if some are skipped), and its cells."""
 
 
 @dataclass(frozen=True)
 class TextRecords:
-    """The records of a text file, and how they are told."""
+    """The records of a text file, and how they are parsed."""
 
     path: Path
     encoding: str
@@ -66,14 +66,14 @@ class TextRecords:
     skipped: int
     """Records before the header: titles, comments."""
     quotes_words: bool
-    """Whether it is as R writes tables: all names quoted, so that a bare NA is a missing value."""
+    """Whether all names are quoted, as R does: then a bare NA is a missing value."""
     notes: tuple[str, ...]
     stride: int = 1
-    """One in so many blocks of lines is read."""
+    """Of so many blocks of lines, one is read."""
 
     @classmethod
     def open(cls, path: Path, max_seconds: float) -> "TextRecords":
-        """Tell the records of a file, of which blocks are left out if all would take longer than `max_seconds` to read."""
+        """Detect how to parse a file; blocks are left out if reading all would take longer than `max_seconds`."""
         marked = _marked_encoding(path)
         head = "".join(islice(_lines(path, marked or "utf-8"), 4 * HEAD_ROWS))[:_BLOCK_BYTES]
         if "\0" in head:
@@ -95,7 +95,7 @@ class TextRecords:
         return replace(records, encoding=encoding, notes=(*notes, *records.notes))
 
     def _in_time(self, max_seconds: float) -> "TextRecords":
-        """Return the records with a stride by which they can be read in time, on the core as busy as it is."""
+        """Return the records with a stride that lets them be read in time, at the speed measured now."""
         size = self.path.stat().st_size * (_PACKED_BYTES if self.path.suffix.lower() in OPENERS else 1)
         if size < _MIN_BYTES or math.isinf(max_seconds):
             return self
@@ -113,7 +113,7 @@ class TextRecords:
         return replace(self, stride=stride, notes=(*self.notes, note))
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the stripped cells of each record, the header's first; empty lines are left out."""
+        """Yield the stripped cells of each record, starting with the header; empty lines are left out."""
         if self.stride == 1:
             records = self._records(_lines(self.path, self.encoding))
         else:
@@ -128,13 +128,13 @@ class TextRecords:
 
 
 def is_table(name: str, suffixes: Sequence[str] = SUFFIXES) -> bool:
-    """Whether a file has the name of a table, perhaps packed."""
+    """Whether a file's name is that of a table, perhaps packed."""
     path = Path(name.lower())
     return (path.with_suffix("").suffix if path.suffix in OPENERS else path.suffix) in suffixes
 
 
 def _preamble(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many first records stand before the header: they have fewer filled cells than any table's row."""
+    """Return how many records precede the header: they have fewer filled cells than rows."""
     usual = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
     if usual < 2:
         return 0
@@ -155,7 +155,7 @@ def _is_full(cells: Sequence[str], width: int) -> bool:
 
 
 def _dialect(head: str, name: str) -> tuple[str, str | None]:
-    """Return the separator and the escape by which most records have equally many cells, and more than one."""
+    """Return the separator and the escape that give most records the same number of cells, above one."""
     best_dialect: tuple[str, str | None]
     best, best_dialect = 0.0, ("\t" if {".tsv", ".tab"} & {*Path(name.lower()).suffixes} else ",", None)
     escapes = (None, "\\") if re.search(r"\\[\",;]", head) else (None,)
@@ -165,7 +165,7 @@ def _dialect(head: str, name: str) -> tuple[str, str | None]:
             rows = rows[:-1] if len(rows) > 3 else rows  # the last may be cut
             (width, count), *_ = Counter(map(len, rows)).most_common(1) or [(1, 0)]
             blanks = dialect[0] == " "
-            is_odd = count < len(rows) - (width - 1 in map(len, rows[:1]))  # R gives row names no header
+            is_odd = count < len(rows) - (width - 1 in map(len, rows[:1]))  # R's row names have no header
             if width < 2 or (blanks and is_odd):
                 continue
             before = next((place for place, cells in enumerate(rows) if len(cells) in (width, width - 1)), 0)
@@ -191,13 +191,13 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
 
 
 def _without_na(line: str) -> str:
-    """Blank each NA that stands outside quotes."""
+    """Blank each NA outside quotes."""
     parts = enumerate(line.split('"'))
     return '"'.join(part if place % 2 else _R_NA.sub("", part) for place, part in parts)
 
 
 def _blocks(path: Path, stride: int) -> Iterator[bytes]:
-    """Yield one in `stride` blocks of a file, of whole lines; the first always."""
+    """Yield one of `stride` blocks of whole lines, starting with the first."""
     with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
         while block := file.read(_BLOCK_BYTES):
             yield block + file.readline()
@@ -207,10 +207,10 @@ def _blocks(path: Path, stride: int) -> Iterator[bytes]:
 
 
 def _marked_encoding(path: Path) -> str | None:
-    """Return the encoding that a file's first bytes tell; None: it has one byte a letter, or is UTF-8.
+    """Return the encoding that a file's first bytes mark; None: UTF-8, or an unmarked encoding.
 
     Raises:
-        TableError: it is packed or of another format.
+        TableError: the file is packed or has another format.
     """
     head = next(_blocks(path, 1), b"")
     for mark, kind in _ARCHIVE_MARKS:
@@ -225,9 +225,9 @@ def _marked_encoding(path: Path) -> str | None:
 
 
 def _encoding(path: Path, stride: int) -> tuple[str, tuple[str, ...]]:
-    """Return how a file's bytes are letters: UTF-8, even with stray bytes, or else Windows-1252.
+    """Return a file's encoding: UTF-8, even with stray bytes, or else Windows-1252; and notes.
 
-    Words without ASCII letters are Chinese, or else Cyrillic. Other encodings become other letters, the same in each table.
+    Words without ASCII letters are Chinese, or else Cyrillic. Other encodings give wrong letters, the same ones in each table.
     """
     stray, letters, line, first, in_runs = 0, 0, 1, 0, 0
     for block in _blocks(path, stride):
@@ -246,7 +246,8 @@ def _encoding(path: Path, stride: int) -> tuple[str, tuple[str, ...]]:
         name = encoding.replace("cp", "Windows-").replace("gb", "GB ")
         return encoding, (f"it is not UTF-8, so it was read as {name}",)
     bytes_read = "1 byte that is not UTF-8 was" if stray == 1 else f"{stray:,} bytes that are not UTF-8 were"
-    return "utf-8", (f"{bytes_read} read as Windows-1252, the first in line {first:,}",)
+    place = f", the first in line {first:,}" if stride == 1 else ""
+    return "utf-8", (f"{bytes_read} read as Windows-1252{place}",)
 
 
 def _decodes(path: Path, encoding: str, stride: int) -> bool:

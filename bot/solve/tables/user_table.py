@@ -1,4 +1,4 @@
-"""A table as people have it: which records are its rows, and its columns' names and forms."""
+"""A table: which records are its rows, and the names and formats of its columns."""
 
 import csv
 import lzma
@@ -17,9 +17,9 @@ from .row_times import RowTime, date_format, find_row_time
 from .text_records import HEAD_ROWS, Record, TableError, TextRecords
 
 _SAMPLED_ROWS = 4000
-"""Rows, spread over the whole table, by which the ways of writing numbers are told."""
+"""Rows, spread over the whole table, from which formats are detected."""
 _LONGEST_FOOTER = 12
-"""Rows."""
+"""In rows."""
 _TOTAL = re.compile(
     r"(?:grand |sub[- ]?)?(?:totals?|sum|gesamt|summe|insgesamt|totaal|totale|totaux|suma)(?:[ :(].{0,30})?$",
     re.IGNORECASE,
@@ -31,36 +31,36 @@ _NOTE = re.compile(
     r"[*†(\[]|(?:notes?|sources?|remarks?|quelle|hinweis|generated|exported|printed|created|copyright|end of)\b|\d+ rows",
     re.IGNORECASE,
 )
-_MOST_SHORT = 0.01
-"""Share of rows that may lack cells at their ends; of more, the table is read wrongly or damaged."""
-_PATIENCE = 2
-"""After so many times the seconds that a table may take, the rest is left out of one that cannot be read in blocks."""
+_MAX_SHORT_SHARE = 0.01
+"""Maximum share of rows that lack cells at their ends; with more, the table is damaged or read wrongly."""
+_DEADLINE_FACTOR = 2
+"""A table that cannot be read in blocks is cut off after so many times the seconds that it may take."""
 _DIGITS = re.compile(r"-?\d+(?:\.\d+)?")
-"""The usual way to write a number, which stays as it is."""
+"""A number that is plain already."""
 _JOINED = -1
-"""The place of the column that is made of others."""
+"""The place of the joined column."""
 
 
 @dataclass(frozen=True)
 class UserTable:
-    """A readable table: its rows are as long as the header, whose names differ."""
+    """A readable table: every row has as many cells as the header, whose names are distinct."""
 
     path: Path
     header: tuple[str, ...]
     length: int
     """Rows without the header."""
     formats: Mapping[str, CellFormat]
-    """How columns of numbers and of dates write them; other columns hold words."""
+    """The formats of columns of numbers and dates; other columns hold words."""
     has_header: bool
     """Whether its first row names the columns."""
     notes: tuple[str, ...]
-    """What a reader should know of how it was read, in clauses."""
+    """How it was read, where that is unusual, in clauses."""
     is_part: bool
-    """Whether rows were left out, as all would take too long to read."""
+    """Whether rows were left out because reading all would take too long."""
     _rows: "_Rows" = field(repr=False)
     _places: tuple[int, ...] = field(repr=False)
     _joined: tuple[tuple[int, DateFormat | None], ...] = field(repr=False)
-    """The places and formats of what is joined to a time."""
+    """The places and formats of the columns that are joined to a time."""
     _row_time: RowTime | None = field(repr=False)
 
     @property
@@ -74,7 +74,7 @@ class UserTable:
         return replace(self, header=tuple(n for n, _ in columns), _places=tuple(place for _, place in columns))
 
     def without_time_of(self, name: str) -> "UserTable":
-        """Return the table without a time that is joined of this column and others: a target must not be in another column."""
+        """Return the table without a time that was joined from this column, as no other column may hold the target."""
         if self._row_time is None or name not in self._row_time.columns.values():
             return self
         if self._row_time.name not in self._row_time.columns.values():
@@ -82,16 +82,16 @@ class UserTable:
         return replace(self, _places=tuple(self._joined[0][0] if p == _JOINED else p for p in self._places))
 
     def with_name(self, name: str, new_name: str) -> "UserTable":
-        """Return the table with another name for a column, if it has that column."""
+        """Return the table with a column renamed, if it has that column."""
         formats = {new_name if key == name else key: value for key, value in self.formats.items()}
         return replace(self, header=tuple(new_name if n == name else n for n in self.header), formats=formats)
 
     def with_formats(self, formats: Mapping[str, CellFormat]) -> "UserTable":
-        """Return the table with other ways in which columns write numbers and dates."""
+        """Return the table with other formats for these columns."""
         return replace(self, formats={**self.formats, **formats})
 
     def without_formats(self, names: Iterable[str]) -> "UserTable":
-        """Return the table with the cells of these columns as they are written."""
+        """Return the table with the cells of these columns as written in the file."""
         plain_names = frozenset(names)
         return replace(self, formats={name: f for name, f in self.formats.items() if name not in plain_names})
 
@@ -104,19 +104,19 @@ class UserTable:
         formats: Mapping[str, CellFormat] | None = None,
         max_seconds: float = math.inf,
     ) -> "UserTable":
-        """Check a table from its first row to its last.
+        """Read and check a table from its first row to its last.
 
         Args:
-            path: a text, perhaps packed (`OPENERS`).
-            has_header: whether the first row names the columns; None: by its contents.
-            formats: how columns write numbers and dates, as another table of the same data has them.
-            max_seconds: of a large table that takes longer to read and to write for scripts, rows are left out.
+            path: a text file, perhaps packed (`OPENERS`).
+            has_header: whether the first row names the columns; None: detect it.
+            formats: formats of columns, from another table of the same data.
+            max_seconds: rows are left out of a large table that takes longer to read and to write for scripts.
 
         Raises:
             TableError: it cannot be read.
         """
         try:
-            deadline = time.monotonic() + _PATIENCE * max_seconds
+            deadline = time.monotonic() + _DEADLINE_FACTOR * max_seconds
             return cls._checked(path, TextRecords.open(path, max_seconds), has_header, formats or {}, deadline)
         except csv.Error as error:
             raise TableError(f"{path.name} cannot be read as a table: {error}") from error
@@ -156,7 +156,7 @@ class UserTable:
         joined: tuple[tuple[int, DateFormat | None], ...] = ()
         if (row_time := find_row_time(sample, formats)) is not None:
             sources = list(row_time.columns.values())
-            notes.append(f"`{row_time.name}` holds the time that {', '.join(sources)} spell together")
+            notes.append(f"`{row_time.name}` holds the time of {', '.join(sources)} together")
             joined = tuple((places[header.index(name)], date_format(formats, name)) for name in sources)
             if row_time.name in header:
                 places = tuple(_JOINED if n == row_time.name else i for n, i in zip(header, places, strict=True))
@@ -167,7 +167,7 @@ class UserTable:
         return cls(*facts, _rows=rows, _places=places, _joined=joined, _row_time=row_time)
 
     def rows(self) -> Iterator[list[str]]:
-        """Yield the rows in order: numbers are plain, cells that hold nothing are empty."""
+        """Yield the rows in order: numbers and dates are plain, missing values are empty."""
         return self.columns(self.header)
 
     def column(self, name: str) -> Iterator[str]:
@@ -175,7 +175,7 @@ class UserTable:
         return (cells[0] for cells in self.columns([name]))
 
     def columns(self, names: Iterable[str]) -> Iterator[list[str]]:
-        """Yield these columns' cells of each row."""
+        """Yield the cells of these columns for each row."""
         sources = [(self._places[self.header.index(name)], self.formats.get(name)) for name in names]
         joined = next((number for number, (place, _) in enumerate(sources) if place == _JOINED), None)
         if joined is None or self._row_time is None:
@@ -190,7 +190,7 @@ class UserTable:
         """Yield the cells at these places of each row, as their formats read them."""
         columns = [(place, cell_format, cell_format == PLAIN) for place, cell_format in sources]
         width = 1 + max(place for place, _ in sources)
-        for _, cells in islice(self._rows, self.length):  # a footer is behind these
+        for _, cells in islice(self._rows, self.length):  # a footer follows these
             cells = cells if len(cells) >= width else cells + [""] * (width - len(cells))
             yield [
                 text
@@ -202,7 +202,7 @@ class UserTable:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a table among its records: not those above, blank ones, lines of text, and the header again."""
+    """The rows among a table's records, which may also be the header, its repetitions, blank lines and lines of text."""
 
     records: TextRecords
     skipped: int
@@ -213,29 +213,29 @@ class _Rows:
     header: tuple[str, ...]
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the rows, those of a footer included."""
+        """Yield the rows, including those of a footer."""
         return (record for record in islice(self.records, self.skipped, None) if not self.is_filler(record[1]))
 
     def is_filler(self, cells: Sequence[str]) -> bool:
-        """Whether a record is no row; where blocks are left out, one may be cut."""
+        """Whether a record is not a row; where blocks are left out, a record may also be cut."""
         is_odd = len(cells) < self.usual or any(cells[self.width :]) or any("\n" in cell for cell in cells)
         is_filler = not any(cells) or (len(cells) == 1 and self.width > 2) or self.repeats_header(cells)
         return is_filler or (is_odd and self.records.stride > 1)
 
     def repeats_header(self, cells: Sequence[str]) -> bool:
-        """Whether a record names the columns once more, as where files were put one behind the other."""
+        """Whether a record repeats the header, as in concatenated files."""
         return self.header[:1] == tuple(cells[:1]) and self.header == tuple(cells)
 
 
 @dataclass
 class _Survey:
-    """What was seen of all rows."""
+    """Facts on all rows of a table."""
 
     is_filled: list[bool]
     """Which columns hold anything."""
     rows: int = 0
     sample: list[tuple[int, list[str]]] = field(default_factory=list)
-    """Rows spread over the table, and the number of each."""
+    """Rows spread over the table, each with its number."""
     notes: list[str] = field(default_factory=list)
     is_part: bool = False
     """Whether the last rows were left out."""
@@ -269,7 +269,7 @@ def _survey(name: str, rows: _Rows, deadline: float) -> _Survey:
                 short.append(line)
             cells = cells + [""] * (width - len(cells))
         if not all(survey.is_filled):
-            survey.is_filled = [was or cells[i] != "" for i, was in enumerate(survey.is_filled)]
+            survey.is_filled = [is_filled or cells[i] != "" for i, is_filled in enumerate(survey.is_filled)]
         if survey.rows % stride == 0:
             survey.sample.append((survey.rows, cells))
             if len(survey.sample) >= 2 * _SAMPLED_ROWS:
@@ -284,8 +284,8 @@ def _survey(name: str, rows: _Rows, deadline: float) -> _Survey:
         survey.sample = [(number, cells) for number, cells in survey.sample if number < survey.rows]
         short = [line for line in short if line < footer[0][0]]
         text = next(cell for cell in footer[0][1] if cell)
-        survey.notes.append(f"{_are(len(footer))} left out at the end, as a footer: {text[:40]}")
-    if len(short) > max(1, _MOST_SHORT * survey.rows) or (short and survey.rows < 1 / _MOST_SHORT):
+        survey.notes.append(f"{_rows_are(len(footer))} left out at the end, as a footer: {text[:40]}")
+    if len(short) > max(1, _MAX_SHORT_SHARE * survey.rows) or (short and survey.rows < 1 / _MAX_SHORT_SHARE):
         raise TableError(
             f"{name}:{short[0]}: the row has fewer cells than the header, which has {width}; "
             f"{len(short):,} of {survey.rows:,} rows are like that"
@@ -294,18 +294,18 @@ def _survey(name: str, rows: _Rows, deadline: float) -> _Survey:
         share = f"{len(short):,} of {survey.rows:,} rows"
         survey.notes.append(f"{share} lack cells at their ends, the first in line {short[0]}")
     if blank:
-        survey.notes.append(f"{_are(blank)} left out, without values")
+        survey.notes.append(f"{_rows_are(blank)} left out, without values")
     if repeats:
-        survey.notes.append(f"{_are(repeats)} left out, as the header is repeated there")
+        survey.notes.append(f"{_rows_are(repeats)} left out, as the header is repeated there")
     return survey
 
 
-def _are(count: int) -> str:
+def _rows_are(count: int) -> str:
     return f"{count:,} rows are" if count > 1 else "1 row is"
 
 
 def _footer(tail: Sequence[tuple[int, list[str], bool]], survey: _Survey) -> list[tuple[int, list[str], bool]]:
-    """Return the last rows that hold totals or notes in place of values."""
+    """Return the last rows if they hold totals or notes instead of values."""
     footer: list[tuple[int, list[str], bool]] = []
     for line, cells, is_after_blank in reversed(tail):
         places = [place for place, cell in enumerate(cells) if cell]
@@ -316,7 +316,7 @@ def _footer(tail: Sequence[tuple[int, list[str], bool]], survey: _Survey) -> lis
         is_note = is_alone and _NOTE.match(text) is not None
         is_text = any(map(str.isalpha, text)) and not is_number(text) and text.lower() not in NA_WORDS
         is_odd = is_after_blank or 2 * sum(map(is_number, earlier)) > len(earlier)
-        # Among names of which each stands for itself, Max may be one more.
+        # In a column of distinct names, Max may be a name.
         is_statistic = _STATISTIC.fullmatch(text) and (is_odd or (is_new and 2 * len({*earlier}) < len(earlier)))
         if not (is_note or (is_new and _TOTAL.match(text)) or is_statistic or (is_text and is_odd and is_alone)):
             break
@@ -325,7 +325,7 @@ def _footer(tail: Sequence[tuple[int, list[str], bool]], survey: _Survey) -> lis
 
 
 def _refuse_swallowed_rows(name: str, line: int, cells: Sequence[str], delimiter: str, width: int) -> None:
-    """Raise TableError if a cell holds lines that look like rows, as where a quote is not closed."""
+    """Raise TableError if a cell holds lines that look like rows, as after a quote that is not closed."""
     for cell in cells if width > 2 else ():
         inner = cell.splitlines()[1:-1] if "\n" in cell else []
         if len(inner) > 1 and 2 * sum(text.count(delimiter) >= width - 1 for text in inner) > len(inner):
@@ -336,7 +336,7 @@ def _refuse_swallowed_rows(name: str, line: int, cells: Sequence[str], delimiter
 
 
 def _units(rows: Sequence[Sequence[str]]) -> str | None:
-    """Return the first row below a header if it says units or the like in all columns that hold numbers."""
+    """Return the words of the row below the header if it holds units or the like in all columns of numbers."""
     first, later_rows = (rows[0], rows[1:]) if rows else ((), ())
     numeric = [
         place
@@ -350,22 +350,22 @@ def _units(rows: Sequence[Sequence[str]]) -> str | None:
 
 
 def _columns(name: str, head: Sequence[list[str]], *, has_header: bool) -> tuple[list[str], int, list[str]]:
-    """Return a name (perhaps empty) for each cell that rows may have, how many most have, and notes."""
+    """Return a name (perhaps empty) for each possible cell of a row, the usual number of cells, and notes."""
     rows = [cells for cells in head[has_header:] if any(cells)]
-    widest = Counter(map(len, rows)).most_common(1)[0][0] if rows else len(head[0])
+    usual_width = Counter(map(len, rows)).most_common(1)[0][0] if rows else len(head[0])
     if not has_header:
-        return [f"column_{number}" for number in range(1, widest + 1)], widest, []
+        return [f"column_{number}" for number in range(1, usual_width + 1)], usual_width, []
     names = list(head[0])
     names[0] = names[0].removeprefix("#").strip()
-    if widest == len(names) + 1 and any(cells[-1] for cells in rows if len(cells) == widest):
-        return ["", *names], widest, [f"the first column of {name} has no name"]  # as R writes row names
-    if widest < len(names) and not any(names[widest:]):
-        names = names[:widest]
-    return names, min(widest, len(names)), []
+    if usual_width == len(names) + 1 and any(cells[-1] for cells in rows if len(cells) == usual_width):
+        return ["", *names], usual_width, [f"the first column of {name} has no name"]  # as R writes row names
+    if usual_width < len(names) and not any(names[usual_width:]):
+        names = names[:usual_width]
+    return names, min(usual_width, len(names)), []
 
 
 def _distinct(names: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
-    """Return names as pandas makes them: `Unnamed: 3` for none, `x.1` for a second x."""
+    """Return distinct names as pandas does: `Unnamed: 3` for an empty name, `x.1` for a second x."""
     distinct: dict[str, None] = {}
     for name, place in zip(names, places, strict=True):
         base = name or f"Unnamed: {place}"
@@ -375,12 +375,12 @@ def _distinct(names: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
 
 
 def _is_data(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a first row holds values as those below it, rather than names.
+    """Whether a first row holds values like the rows below it, rather than names.
 
-    Each column of numbers begins with a number then. Numbers that count on, as years or places do, are names.
+    Each column of numbers then starts with a number. Ascending integers, such as years, are names.
     """
     rows = [cells for cells in rows if len(cells) == len(first)]
-    unequal_rows = [cells for cells in rows if cells != first]  # where files were put one behind the other
+    unequal_rows = [cells for cells in rows if cells != first]  # concatenated files repeat the header
     if len(rows) < 2 or "" in first or len(first) < 2:
         return False
     numeric = [
@@ -395,5 +395,5 @@ def _is_data(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         return len(repeats) > len(words) / 2
     names = [first[i] for i in numeric]
     integers = [int(name) for name in names if name.isdigit()]
-    counts_on = len(integers) == len(names) > 1 and all(b > a for a, b in pairwise(integers))
-    return bool(repeats) or not (counts_on or (len(names) < 2 and words))
+    is_ascending = len(integers) == len(names) > 1 and all(b > a for a, b in pairwise(integers))
+    return bool(repeats) or not (is_ascending or (len(names) < 2 and words))

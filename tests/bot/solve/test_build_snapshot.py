@@ -92,7 +92,7 @@ def test_a_column_that_numbers_rows_under_another_name_is_proposed(tmp_path):
     write(data / "train.csv", ["note", "ticket", "hours"], [[f"no {n}", f"T{n:04}", f"{n * 1.5}"] for n in range(30)])
     write(data / "test.csv", ["note", "ticket"], [[f"no {n}", f"T{n:04}"] for n in range(30, 35)])
     _, shown = grown(data, tmp_path)
-    assert shown["id"].endswith("rows are numbered; `ticket` never repeats: --id ticket takes it")
+    assert shown["id"].endswith("rows are numbered; `ticket` never repeats: --id ticket uses it")
 
 
 def test_a_column_of_the_test_table_that_is_empty_is_the_target(folder, tmp_path):

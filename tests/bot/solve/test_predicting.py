@@ -106,7 +106,7 @@ def test_new_rows_may_be_of_windows_with_decimal_commas(tmp_path):
 
 
 def test_a_file_of_new_rows_that_is_missing_is_named(tmp_path):
-    with pytest.raises(SystemExit, match="there is no file nosuch"):
+    with pytest.raises(SystemExit, match="no such file: nosuch"):
         package_of(tmp_path, features=["row"])["add_rows"](Path("nosuch.csv"), tmp_path)
 
 
