@@ -50,18 +50,18 @@ def _holds_any(prompt: Prompt[Any], redactor: Redactor) -> bool:
 
 
 def _redacted(value: Any, redactor: Redactor) -> Any:
-    """Return a value with all texts in it redacted; its type stays, as the built-in model depends on it."""
+    """Return a value with all its texts redacted; it keeps its type, on which the built-in model depends."""
     if isinstance(value, str):
         return redactor.own(value)
     if is_dataclass(value) and not isinstance(value, type):
-        given = [field.name for field in fields(value) if field.init]
-        return replace(value, **{name: _redacted(getattr(value, name), redactor) for name in given})
+        names = [field.name for field in fields(value) if field.init]
+        return replace(value, **{name: _redacted(getattr(value, name), redactor) for name in names})
     if isinstance(value, BaseModel):
-        return value.model_copy(update={name: _redacted(one, redactor) for name, one in value})
+        return value.model_copy(update={name: _redacted(item, redactor) for name, item in value})
     if isinstance(value, Mapping):
-        return {key: _redacted(one, redactor) for key, one in value.items()}
+        return {key: _redacted(item, redactor) for key, item in value.items()}
     if type(value) in (list, tuple, frozenset, set):
-        return type(value)(_redacted(one, redactor) for one in value)
+        return type(value)(_redacted(item, redactor) for item in value)
     return value
 
 
@@ -70,12 +70,12 @@ AnswerT = TypeVar("AnswerT")
 MOST_REPAIRS = 2
 MOST_CONTINUATIONS = 3
 GRACE = 30.0
-"""Seconds that a call goes on after whoever asked was cancelled: its answer is paid for, so it is stored if it comes."""
+"""Seconds that a call continues after its caller was cancelled: its answer is paid for, so it is stored if it comes."""
 
 
 @dataclass(frozen=True)
 class _PlainQuestion:
-    """A question that any model answers, without a word of others."""
+    """A question that any model answers, without untrusted text."""
 
     name: str = "plain question"
 
@@ -91,7 +91,7 @@ class _PlainQuestion:
 
 @dataclass(frozen=True)
 class CallResult:
-    """What a call's step keeps of its outcome."""
+    """The outcome of a call, as its step stores it."""
 
     text: str
     fault: str | None
@@ -170,7 +170,7 @@ class Asker:
         """The last call that failed."""
 
     async def settle(self, seconds: float = GRACE) -> None:
-        """Wait at most so many seconds for calls that nobody waits for any more, and end those that are left."""
+        """Wait at most so many seconds for calls whose caller was cancelled, and end the rest."""
         tasks = [call.task for call in self._under_way.values() if call.task is not None and call.end is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
@@ -239,7 +239,7 @@ class Asker:
             question = Repair(prompt, text, fault)
 
     async def _judged(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> CallResult:
-        """Return the outcome of an attempt, unless the role's answers cannot be used any more."""
+        """Return the outcome of an attempt; raises ModelUseless if too many of the role's answers could not be used."""
         if self.usefulness is None:
             return await self._step(prompt, role, name, node, attempt)
         self.usefulness.ensure(role)
@@ -250,7 +250,7 @@ class Asker:
             raise
 
     async def is_model_down(self) -> bool:
-        """Return whether the model whose call failed last answers no plain question either."""
+        """Return whether the model of the last failed call cannot answer a plain question either."""
         if self._failed is None:
             return True
         question = _PlainQuestion()

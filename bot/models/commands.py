@@ -12,7 +12,7 @@ _BACKTICKS = re.compile(r"`{3,}")
 def command_in(text: str) -> str | None:
     """Return the command of a reply: its fenced `sh` (or `bash`, `shell`, `zsh`) blocks, joined in order by newlines.
 
-    A block that is never closed, or in which another opens, is no command, as its end is missing. A fence inside a
+    A block that is never closed, or in which another opens, is not a command, as its end is missing. A fence inside a
     here-document closes and opens nothing.
 
     Returns:

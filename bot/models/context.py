@@ -87,7 +87,7 @@ class ContextRefusal:
         error = body.get("error", body) if isinstance(body, dict) else body
         fields: Mapping[str, Any] = error if isinstance(error, dict) else {}
         code = f"{fields.get('code')} {fields.get('type')}"
-        # More than is allowed per minute never fits (OpenAI, Groq).
+        # A request above the limit per minute never fits (OpenAI, Groq).
         of_rates = status in _NEVER or _ABOUT_RATES.search(f"{words} {code}")
         if (of_rates and not _BEYOND_RATES.search(words)) or not _ABOUT_LENGTH.search(f"{words} {code}"):
             return None

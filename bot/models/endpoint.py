@@ -181,7 +181,7 @@ class OpenAIModel:
         All tries together take at most `limits.seconds`. After an empty answer, or one that broke off, the request is sent
         once more, and both are charged; if that brings nothing, EmptyAnswer or BrokenOff carries the cost. An answer that
         reached the token limit raises TruncatedAnswer, so that it is charged and continued; for a prompt with a tool it
-        is returned as it is. A foreign program's own request is passed on.
+        is returned unchanged. A third-party program's own request is passed on.
         """
         if isinstance(prompt, ProxiedPrompt):
             return await self._pass_on(prompt, prompt, role, limits)
@@ -219,7 +219,7 @@ class OpenAIModel:
         return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost, cut=cut)
 
     async def _of_two(self, ask: Callable[[], Awaitable[Reply]], model: str, deadline: float) -> Reply:
-        """Return the reply; after one that is empty or broke off that to a second request, with the tokens of both."""
+        """Return the reply; if it is empty or broke off, the reply to a second request, with the tokens of both."""
         first = await self._reply(ask, model, deadline)
         task = asyncio.current_task()
         given_up = asyncio.get_running_loop().time() >= deadline or (task is not None and task.cancelling() > 0)
@@ -238,7 +238,7 @@ class OpenAIModel:
     async def _pass_on(
         self, prompt: Prompt[AnswerT], request: ProxiedPrompt, role: str, limits: CallLimits
     ) -> Completion[AnswerT]:
-        """Pass a foreign program's request on; it is tried again until something of an answer was passed back."""
+        """Pass on a third-party program's request; it is retried until part of an answer was passed back."""
         model = self._endpoint.model_for(role)
         deadline = asyncio.get_running_loop().time() + limits.seconds
 
@@ -271,9 +271,10 @@ class OpenAIModel:
         model: str,
         deadline: float,
     ) -> Reply:
-        """Return the answer to a request that failed, once a plain question has been answered, with the tokens of both.
+        """Ask `ask_plainly` a plain question; if it is answered, repeat the failed request, and return the tokens of both.
 
-        Some endpoints answer so to what a request contains. `ask_plainly` asks without a word of others.
+        Some endpoints report a wrong setting, or that they are down, because of a request's content. The plain question has
+        no untrusted text.
 
         Raises:
             ModelRefused: only this request fails; the cost of the plain question is charged.
@@ -283,7 +284,7 @@ class OpenAIModel:
             raise error
         may_pass, usage = isinstance(error, ModelUnavailable), Usage()
         try:
-            # What may pass was tried often enough: one plain question is enough.
+            # A failure that may pass was retried already: one plain question is enough.
             usage = (await self._reply(ask_plainly, model, 0.0 if may_pass else deadline)).usage
         except ModelRefused:
             pass

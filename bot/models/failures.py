@@ -120,7 +120,7 @@ def is_about(subject: Literal["streams", "tools", "high limits"], status: int, b
 
 
 def requested_wait(headers: Mapping[str, str], body: object, now: datetime) -> float | None:
-    """Return the seconds after which an endpoint says to try again, by a header or words such as `1m2.5s`; None: by none."""
+    """Return the seconds to wait that an endpoint names in a header or in words such as `1m2.5s`; None: it names none."""
     if re.fullmatch(r"\d{1,9}(\.\d+)?", milliseconds := headers.get("retry-after-ms", "").strip()):
         return float(milliseconds) / 1000
     if (seconds := retry_after(headers.get("retry-after"), now)) is not None:

@@ -26,13 +26,13 @@ class Facts(ClosedModel):
     competition: str
     weights: tuple[WeightsFile, ...]
     weights_from: Literal["refit", "holdout", "both"]
-    """Whether they were made from all rows, or by the run that was scored; of a blend's scripts perhaps some so, some so."""
+    """Whether they were fitted on all rows, or by the scored run; an ensemble's scripts may differ."""
     accelerator: str | None
     image: str | None
     seconds: float
     """Of the notebook check, scaled to the hidden test set."""
     rows: int
-    """Hidden test rows that were reckoned with."""
+    """Assumed number of hidden test rows."""
 
 
 @dataclass(frozen=True)
