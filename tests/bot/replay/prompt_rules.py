@@ -15,9 +15,9 @@ PROMISE = re.compile(
     r"The script may run for (\d+) s; the time that you take to answer shortens only what comes after it"
 )
 ROOM = re.compile(
-    r"This script is run in any case. After it the draft goes on (?:while less than \d+ s from now on|for \d+ more)"
+    r"This script is run in any case. Then the draft continues (?:until writing and running its scripts|for at most \d+ more)"
 )
-RUN_ROOM = re.compile(r"The whole run has \d+ s left for writing, running and handing in(?:, and (\d+) scripts?)?")
+RUN_ROOM = re.compile(r"The whole run has \d+ s left for writing, running and submitting(?:, and (\d+) scripts?)?")
 CONTRADICTIONS = ("atomic change", "keep it simple", "one change or a few", "Prefer many cheap")
 
 
