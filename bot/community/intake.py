@@ -16,8 +16,8 @@ Part = Literal["posts", "kernels", "plan"]
 class Intake:
     """Batches beside the search: each is started at one point of it and awaited at a later one.
 
-    So a plan's inputs do not depend on speed. What a batch does is a step or a row: one that was interrupted by the end of
-    the process is started again without paying or running anything twice.
+    So a plan's inputs do not depend on speed. A batch stores its work as steps and rows: if the process ends meanwhile, it is
+    started again without paying or running anything twice.
     """
 
     def __init__(self, context: RunContext, *, shares_cores: bool = False) -> None:
@@ -32,7 +32,7 @@ class Intake:
             self._tasks[part, number] = asyncio.create_task(self._batch(part, number))
 
     def begin_after_reading(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do work after the first batch of posts, once per start of the bot; its failure is reported, and ends nothing."""
+        """Do work after the first batch of posts, once per start of the bot; a failure is reported and not raised."""
 
         async def run() -> None:
             try:

@@ -51,12 +51,12 @@ class Commands:
     seconds_left: Callable[[], float]
     """Returns the seconds that the lab has left."""
     turns_left: Callable[[], str]
-    """Returns how many replies or requests are left, with that word."""
+    """Returns the remaining replies or requests, such as `3 replies`."""
     lease: LabLease
     ideas: Callable[[], Sequence[tuple[str, Item]]]
     """Returns the pool's ideas for this draft, as of the clock, a line each."""
     sync_work_folder: Callable[[], Awaitable[None]]
-    """Has work/ be here as it is in the lab."""
+    """Copies work/ from the lab to this machine."""
     ideas_shown: list[Item] = field(default_factory=list)
     """Ideas that were shown since the last observation."""
     turn: int = 0
@@ -160,7 +160,7 @@ class Commands:
             text += f"\nonly text is stored, so not {', '.join(map(repr, binary))}; `retrain` uses the files in work/"
         if experiment.kind == "stack" and not arguments.uses:
             files = ", ".join(in_quotes(name, 80) for name, source in sources.items() if STACK_SOURCE in source)
-            text += f"\ncounted as a stack, so no member of the ensemble, because {files} mentions {STACK_SOURCE}"
+            text += f"\ncounted as a stack, not as a member of the ensemble, because of {STACK_SOURCE} in {files}"
         if not experiment.has_score:
             return LabAnswer(0, text, LogScore(experiment.name))
         gain = experiment.result.gain

@@ -81,9 +81,9 @@ class LabSandbox:
         return replace(result, notice="; ".join(filter(None, (_RESTARTED, result.notice)))) if restarted else result
 
     async def sync_work_folder(self) -> None:
-        """Have work/ on this machine be as it is in the sandbox, wherever that is."""
+        """Copy work/ from the sandbox, wherever that is, to this machine."""
         if self._lab is not None:
-            with suppress(LabDied):  # then it stays as it was brought last
+            with suppress(LabDied):  # the last copy stays
                 await self._lab.sync_work_folder()
 
     async def wait_idle(self) -> None:

@@ -217,7 +217,7 @@ class ScoredScripts:
         if context.takes_notebooks:
             lines.append(self._notebook_line(node))
         lines += [f"a check found: {finding}" for finding in result.findings]
-        # What matters stands last: coders are used to ask for the tail of an output.
+        # What matters comes last, as coders often ask for the tail of an output.
         lines.append(
             f"node {node}: {context.card.metric.name} {score} "
             f"({context.card.metric.direction}) on the withheld rows, {result.seconds:.0f} s"

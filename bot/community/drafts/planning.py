@@ -38,8 +38,8 @@ async def plan_drafts(
 
     Rounds count from 1. `find_room` is called once, so that a resumed run has the same room; the drafts must differ from
     `other_ids`. `start`, in a sentence, and `parents`, the nodes that they start from, may be fixed; `insights` have a line
-    for each closed lab, and `ensemble_gaps` says what the blend lacks. If a draft was `begun`, the plan replaces its text, and
-    not its time.
+    for each closed lab, and `ensemble_gaps` says what the ensemble lacks. If a draft was `begun`, the plan replaces its text
+    but not its time.
     """
     if draft_row(context, first) is not None and not begun:
         return

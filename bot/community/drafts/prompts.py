@@ -67,28 +67,28 @@ class KernelText:
 
 @dataclass(frozen=True)
 class Room:
-    """The budget that remains for drafts, and what one of them may have of it."""
+    """The budget that remains for drafts, and the share that one of them may get."""
 
     max_drafts: int
     """Drafts that may be planned now."""
     usual_share: float
-    """Share of the remaining budget of a draft whose plan names none."""
+    """Share of the remaining budget for a draft whose plan names none."""
     min_share: float
-    """Share of the remaining budget that suffices for one short script, or to open one lab."""
+    """Share of the remaining budget that one short script or one lab needs."""
     of_run: float
     """What remains for drafts, as a share of the run's budget."""
     execution_seconds: float
     """Time limit of one script."""
     seconds: float | None = None
-    """That remain for drafts, over all slots; None where scripts are counted."""
+    """Remaining seconds for drafts, over all slots; None: scripts are counted."""
     scripts: int | None = None
-    """That remain for drafts; None where time is the budget."""
+    """Remaining scripts for drafts; None: time is the budget."""
     gainless: int = 2
     """Scored scripts in a row without a gain, after which a draft closes."""
     answer_seconds: float = 0.0
     """Expected time in which a coder writes one script."""
     lab: bool = False
-    """Whether a coder works on a draft in a lab; else it writes whole scripts."""
+    """Whether coders work in labs; otherwise they write whole scripts."""
 
 
 @dataclass(frozen=True)
@@ -123,15 +123,15 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     """Whether the engine blends what is scored."""
     blend: BlendSoFar | None = None
     ensemble_gaps: str = ""
-    """What the blend lacks, in a sentence; empty if unknown."""
+    """What the ensemble lacks, in a sentence; empty if unknown."""
     start: str = ""
-    """What is fixed of the draft, in a sentence or two, such as its start."""
+    """Fixed properties of the draft, such as its start, in a sentence or two."""
     parents: tuple[int, ...] = ()
-    """The nodes that the draft starts from, where that is fixed."""
+    """The nodes that the draft starts from, if these are fixed."""
     knowledge: str = ""
-    """Entries of the knowledge base, quoted: papers, or for a draft that extends a script tricks and lessons."""
+    """Quoted entries of the knowledge base: papers, or tricks and lessons for a draft that extends a script."""
     entries: tuple[Item, ...] = ()
-    """Those entries."""
+    """The items of these entries."""
 
     def parse(self, text: str) -> DraftsAnswer:
         """Read the JSON answer; raises Unparsable with the rule that it breaks."""
@@ -147,9 +147,10 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
                 raise Unparsable(
                     f"draft {draft.title!r} extends node {draft.codebase}: `codebase` is one of {sorted(nodes)}, or null"
                 )
-            if self.share(draft) < (least := self.room.min_share) - 0.005:
+            if self.share(draft) < (min_share := self.room.min_share) - 0.005:
+                share = draft.share
                 raise Unparsable(
-                    f"draft {draft.title!r} has a share of {draft.share}, too little for a script: at least {least:.2f}"
+                    f"draft {draft.title!r} has a share of {share}: a script needs at least {min_share:.2f}"
                 )
         if (total := sum(map(self.share, answer.drafts))) > 1.005:
             raise Unparsable(f"the shares sum to {total:.2f}: they are parts of what is left, at most 1 in all")

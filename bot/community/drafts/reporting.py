@@ -32,7 +32,7 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
     draft: str
     attempts: tuple[NodeFeedback, ...]
     ideas: tuple[IdeaText, ...] = ()
-    """Of the pool, that it was made of."""
+    """Ideas of the pool that the draft carries out."""
     sources: tuple[Item, ...] = ()
     best: int | None = None
     """The node of the best of its scripts, or of the last one if none has a score."""

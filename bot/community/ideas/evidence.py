@@ -62,7 +62,7 @@ WHOLE_DRAFT = "the draft as a whole"
 _SUPPORT_A_NOISE = 2.0
 """Support added by a gain of one standard error."""
 _MOST_OF_WHOLE = 3.0
-"""Maximum change of support by sources or several ideas measured as a whole: the idea's part of it is unknown."""
+"""Maximum change of support by what was measured as a whole, such as a source: the idea's part in it is unknown."""
 _MOST_CLAIMED = 1.5
 """Maximum change of support by a post whose claims were not measured here."""
 
@@ -91,7 +91,7 @@ class IdeaEvidence:
     sources: tuple[str, ...]
     """Its own, and those of ideas that were merged into it."""
     support: float
-    """0 to 10: from its measured gains; without any, from the best of its sources, within what these were measured."""
+    """0 to 10: from its measured gains; without any, from the best of its sources."""
     basis: Basis
     times_used: int
     """Drafts that use it."""
@@ -193,7 +193,7 @@ def evidence(
 
 
 def heirs_of(ideas: Sequence[Idea]) -> dict[int, int]:
-    """Return for each idea the one that it was finally merged into, itself if it was not, by number."""
+    """Return for each idea's number that of the idea it was finally merged into, or its own."""
     successors = {idea.id: idea.successors[0] for idea in ideas if idea.state == "merged"}
     heirs = {}
     for idea in ideas:
@@ -219,7 +219,7 @@ def _error_of_mean(gains: Sequence[Gain]) -> float | None:
 
 
 def _in_errors(gain: float, error: float | None) -> float:
-    """Return the support that a gain adds: so much a standard error; where that is unknown, for its sign alone."""
+    """Return the support that a gain adds, in proportion to its standard error; if that is unknown, by its sign."""
     return _SUPPORT_A_NOISE * (gain / error if error else float((gain > 0) - (gain < 0)))
 
 

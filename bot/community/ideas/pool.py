@@ -31,11 +31,11 @@ IDEAS_A_DRAFT = 4
 _OVERLAP_PENALTY = 0.7
 """Share of an idea's value that it loses in a draft beside one that holds the same idea (as in CoMind's predecessor)."""
 _SAME_PATH = 0.5
-"""Overlap of two ideas of one solution path in different drafts, which should differ."""
+"""Minimum overlap of two ideas of one solution path in different drafts."""
 _USED_FACTOR = 0.6
 """Factor for an idea that a draft used already without a measured gain."""
 _IMPOSSIBLE = 0.2
-"""Factor for one that this machine can hardly carry out: the text may name what is not essential."""
+"""Factor for an idea that this machine can hardly carry out; above 0, as the idea may only mention such a part."""
 _MISSING_KIND_FACTOR = 1.3
 """Factor for a family of models that the blend lacks."""
 _GPU = re.compile(
@@ -60,7 +60,7 @@ class Situation:
 
 
 def value(idea: IdeaText, now: Situation) -> float:
-    """Return the value of trying an idea now: 0 if it was measured without a gain, else its support times some factors."""
+    """Return the value of trying an idea now: 0 if it was measured without a gain, else its support, adjusted."""
     if idea.has_no_gain:
         return 0.0
     worth = idea.support * (0.5 + 0.05 * idea.feasibility) ** (2 if now.late else 1)
@@ -78,8 +78,8 @@ def select(
 ) -> tuple[tuple[int, ...], ...]:
     """Return the numbers of the ideas for each of several drafts, best first.
 
-    The drafts take one idea each by turns, the one of most value to them: an idea loses value by its overlap with the ideas
-    taken so far, in the same draft because it would add little, in a sibling because the two should differ.
+    In turns, each draft takes the idea of the highest value. An idea loses value by its overlap with the ideas taken so far:
+    it would add little to the same draft, and other drafts should differ.
     """
     values = {idea.number: value(idea, now) for idea in ideas}
     likeness = Similarity(idea.text for idea in ideas)
@@ -109,9 +109,9 @@ _ANALYSES_CHARACTERS = 7_500
 """Of the suggestions that one prompt shows; the next prompt shows the others."""
 _DESCRIPTION_CHARACTERS = 3_000
 _FAILURES = 18
-"""Listed negative results, here and elsewhere each."""
+"""Maximum number of negative results that a prompt lists, each of this run and of posts."""
 _MAX_ACTIVE_WORK = 20
-"""Listed experiments of open labs, the latest ones."""
+"""Maximum number of experiments of open labs that a prompt lists, the latest ones."""
 
 
 def idea_texts(context: RunContext, drafts: int = 0) -> list[IdeaText]:
@@ -293,7 +293,7 @@ def _gain(gain: float, error: float | None) -> str:
 
 
 def _failed_elsewhere(context: RunContext) -> Iterator[Failure]:
-    """Yield what posts measured to gain nothing, of the most telling first."""
+    """Yield what posts measured to gain nothing, the most effective posts first."""
     rows = [row for row in known_analyses(context) if not row.suspicion]
     for row in sorted(rows, key=lambda row: (-row.effectiveness, row.id)):
         for text in row.fails:

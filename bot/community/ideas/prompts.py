@@ -59,7 +59,7 @@ class Merge(JsonAnswer):
 
 
 class Split(JsonAnswer):
-    """An idea of the pool that is several ones."""
+    """An idea of the pool that contains several."""
 
     idea: int
     texts: tuple[str, ...] = Field(min_length=2, max_length=4)
@@ -90,7 +90,7 @@ class IdeasAnswer(JsonAnswer):
     retire: tuple[Retire, ...] = ()
 
     def with_sources(self, known_sources: Collection[str]) -> Self:
-        """Return the answer without unknown sources, and without credits that have no other."""
+        """Return the answer without unknown sources, and without credits that have no known source."""
 
         def with_known_sources(change: _Sourced) -> _Sourced:
             return change.model_copy(update={"sources": tuple(s for s in change.sources if s in known_sources)})
@@ -119,7 +119,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
-    """Ask for different ways to solve the task, and for what that changes in the pool."""
+    """Ask for different ways to solve the task, and for the resulting changes of the pool."""
 
     template: ClassVar[str] = "propose_ideas.j2"
     volatile: ClassVar[Mapping[str, object]] = {"remaining": (), "execution_seconds": 0.0}
@@ -146,7 +146,7 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
         return {**super().context(), "most_added": MOST_ADDED, "suggestions": [*map(shown_suggestions, self.analyses)]}
 
     def parse(self, text: str) -> IdeasAnswer:
-        """Read the JSON answer; sources that are no item of this prompt are left out, every number must be an idea of it."""
+        """Read the JSON answer without sources that are not in this prompt; raises Unparsable if an idea is not in it."""
         answer = json_answer(text, IdeasAnswer).with_sources({item.id for item in self.items()})
         if unknown := {*answer.idea_numbers()} - {idea.number for idea in self.ideas}:
             raise Unparsable(f"no idea {min(unknown)}: name only ideas that the text above shows")

@@ -38,11 +38,11 @@ class Uses:
     named_ideas: frozenset[int]
     """Ideas that its name, note or comments name by number."""
     seen_ideas: frozenset[int]
-    """Ideas that its code carries out, by the families and techniques that they name."""
+    """Ideas that its code carries out: it shows the families and techniques that they name."""
 
     @property
     def ideas(self) -> frozenset[int]:
-        """All of them."""
+        """Ideas of both kinds."""
         return self.named_ideas | self.seen_ideas
 
 
@@ -90,7 +90,7 @@ class _Traits:
 @lru_cache(maxsize=512)
 def _traits(files: tuple[tuple[str, str], ...]) -> _Traits:
     codes = [code for path, text in files if (code := code_of(path, text)) is not None]
-    # The rest of longer lines is data.
+    # The rest of a long line is data.
     text = "\n".join(line[:_LINE] for code in codes for line in code.text.split("\n"))
     comments = "\n".join(code.comments for code in codes)
     all_words = words(_HUMP.sub(r" \1", f"{comments}\n{text}"))

@@ -10,18 +10,18 @@ from bot.engine.context import RunContext
 from state.tables import Event, LedgerEntry
 
 _ROLES = ("analyst", "proposer", "coordinator")
-"""Of reading posts, of the pool of ideas, and of planning drafts."""
+"""The roles that read posts, keep the pool of ideas and plan drafts."""
 USED_UP = "reading.used_up"
-"""Type of the one event that says that nothing is left."""
+"""Type of the event, at most one per run, that the allowance is used up."""
 _LEAST_TOKENS = 1_500
-"""Of a call that reads one short document."""
+"""Tokens of a call that reads one short document."""
 _FIRST = 1.5
-"""Tokens of a first batch and of ideas from it, as a multiple of the batch's."""
+"""Tokens of a first batch and of the ideas from it, as a multiple of the batch's."""
 _LEAST_FIRST = 4_000
 _TOKENS_PER_MINUTE = 900
 """Expected use of a lab, as measured in runs of 45 minutes."""
 _LATE_SECONDS, _LATE_SHARE = 600.0, 0.2
-"""Seconds before a run's end from which on nothing is read, and their share of a run that is short."""
+"""Nothing is read in the last seconds of a run, or in a short run's last share."""
 _FREE = "builtin"
 """The model whose tokens cost nothing."""
 
@@ -34,7 +34,7 @@ class ReadingAllowance:
     """New ones: sent and not cached, or received."""
     seconds: float
     is_late: bool
-    """Whether the run ends so soon that nobody could use what is read."""
+    """Whether the run ends too soon to use what is read."""
 
     @property
     def is_used_up(self) -> bool:
@@ -45,8 +45,8 @@ class ReadingAllowance:
 def allowance(context: RunContext) -> ReadingAllowance:
     """Return what remains of the share of a run's time and tokens that `ReadingSettings.share` allows.
 
-    It is a share of the tokens that the run has used so far, as few runs come near their cap, or at first of its expected
-    tokens. In a run's last minutes nothing is read, as it could not be used any more.
+    It is a share of the tokens used so far, as few runs come near their cap, or at first of the expected tokens. Nothing is
+    read in a run's last minutes, as it could not be used any more.
     """
     settings = context.settings_of(ReadingSettings)
     with context.store.read() as session:

@@ -24,16 +24,16 @@ from state.words import plural
 _CALL_TOKENS = 6_500
 """Tokens of documents per call: fewer calls repeat the task less often, but long answers are late."""
 _ANSWER_TOKENS = 250
-"""Of an answer, per document."""
+"""Tokens of an answer, per document."""
 _TASK_CHARACTERS = 1_000
-"""Of the task's description: a reader needs the aim, not the rules for a submission."""
+"""Of the task's description: a reader needs the goal, not the rules for a submission."""
 _USEFUL = 3.0
-"""Effectiveness of an analysis that is shown though it suggests nothing."""
+"""Effectiveness from which an analysis without suggestions is shown."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What to read at a time."""
+    """The documents to read at a time."""
 
     calls: tuple[tuple[str, ...], ...]
     """Items of documents, by call."""

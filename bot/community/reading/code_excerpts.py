@@ -37,7 +37,7 @@ class _Piece:
     """Why it is omitted; None: it stays if there is room."""
     worth: int = 0
     around: tuple["_Piece", ...] = ()
-    """Lines that it needs, such as the `def` around it."""
+    """Pieces that it needs, such as the `def` around it."""
     kept: bool = field(default=False, compare=False)
 
 

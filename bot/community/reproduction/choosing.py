@@ -8,7 +8,7 @@ from state.community import Post, Repeat
 _VOTES = 0.3
 """Weight of a kernel's place by votes beside that by score."""
 _LIKENESS = 0.5
-"""Loss of a kernel that calls the same functions as one that was tried; scores are places from 0 to 1."""
+"""Penalty of a kernel that calls the same functions as one that was tried; worth is from 0 to 1."""
 _CALLED = re.compile(r"\b([A-Za-z_]\w{2,})\(|^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
 
 

@@ -175,26 +175,26 @@ def match_file(path: str, files: Collection[str]) -> bool:
 
 
 def _alike(name: str) -> tuple[str]:
-    """Return what a file's name has in common with others in its place, such as `sampleSubmission.csv` or `Train.csv`."""
+    """Return a file's name without case and separators, in a tuple: `sample_submission.csv` is also `sampleSubmission.csv`."""
     return (re.sub(r"[-_ ]", "", name).lower(),)
 
 
 @lru_cache(maxsize=4)
 def _index(files: tuple[str, ...]) -> tuple[frozenset[str], Counter[str | tuple[str]]]:
-    """Return the paths by which files can be read, and how many there are of each name, and of each that is alike."""
+    """Return the paths by which files can be read, and the number of files by name and by `_alike` name."""
     forms = [set(_forms(PurePosixPath(path).name)) for path in files]
     names: Counter[str | tuple[str]] = Counter(name for of_file in forms for name in of_file | {*map(_alike, of_file)})
     return frozenset(form for path in files for form in _forms(path)), names
 
 
 def _forms(path: str) -> Iterator[str]:
-    """Yield the paths by which a kernel may read a file: packed and unpacked; an archive may hold a table of its name."""
+    """Yield the paths by which a kernel may read a file: packed, unpacked, or a table of an archive's name."""
     *_, whole = forms = list(unpacked(path))
     yield from {*forms, f"{whole}.zip", f"{whole}.gz", whole if whole == path or "." in whole else f"{whole}.csv"}
 
 
 def unpacked(path: str) -> Iterator[str]:
-    """Yield a path, and what is left of it without the endings of archives."""
+    """Yield a path, then with its archive suffixes removed one by one."""
     yield path
     while path != (path := _ARCHIVE.sub("", path)):
         yield path

@@ -35,8 +35,8 @@ _MIN_SECONDS = 15.0
 """Minimum time limit of a kernel: with less, most would be killed."""
 _LEAST_SHARED = 60.0
 """The same if it shares its core with a coder: of four started with 40 to 120 s, none ended in time."""
-_MOST_FILES = 3_000
-"""Paths of data that are read; of more, mostly pictures, the folders are enough."""
+_MAX_FILES = 3_000
+"""Maximum listed paths of data below its top level; competitions with more have mostly pictures."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _OFFLINE = re.compile(
     r"URLError|ConnectionError|Temporary failure in name resolution|Network is unreachable|gaierror|Max retries exceeded"
@@ -90,7 +90,7 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
         await record_refused(context, files)
         rows = {row.id: row.state for row in reproductions(context.store, context.run_id, as_of)}
         tried_items = {*rows, *(item for batch in context.steps.all(_KERNEL_CHOICE).values() for item in batch)}
-        # Kernels similar to one that cannot run are no worse for that.
+        # Similarity to a kernel that cannot run must not count against others.
         kernels = [p for p in community.posts() if p.kind == "kernel" and rows.get(p.item) != "recognised"]
         ordered_posts = in_order(kernels, tried_items, context.card.oriented, community.repeats())
         count = context.settings_of(ReproductionSettings).kernels
@@ -144,7 +144,7 @@ def data_paths(data: Path) -> tuple[str, ...]:
     paths = []
     for path in data.rglob("*"):
         paths.append(path.relative_to(data).as_posix())
-        if len(paths) == _MOST_FILES:
+        if len(paths) == _MAX_FILES:
             break
     top = (path.name for path in data.iterdir())
     return tuple(sorted({*paths, *top}))
