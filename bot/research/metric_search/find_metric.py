@@ -46,8 +46,8 @@ def find_metric(question: MetricQuestion, max_rows: int = MAX_ROWS) -> FoundMetr
     max_rows = min(max_rows, max(_MIN_ROWS, MAX_CELLS // all_rows.truth.shape[1]))
     with tempfile.TemporaryDirectory(prefix="metric-") as folder:
         scratch = Path(folder)
-        has_key = answers.suffix.lower() == ".csv" and set(all_rows.key) <= set(read_table(answers).header)
-        if len(all_rows.ids) > max_rows and has_key:
+        is_large_csv = len(all_rows.ids) > max_rows and answers.suffix.lower() == ".csv"
+        if is_large_csv and set(all_rows.key) <= set(read_table(answers).header):
             row_numbers = np.random.default_rng(_SEED).choice(len(all_rows.ids), max_rows, replace=False)
             keys = {all_rows.ids[row] for row in row_numbers}
             sampled = np.array([row for row, id in enumerate(all_rows.ids) if id in keys])
