@@ -218,4 +218,4 @@ def test_titles_of_posts_stand_inside_a_quotation(title: str) -> None:
         .content
     )
     [line] = [line for line in shown.splitlines() if line.startswith("- topic/1")]
-    assert line.count('"') == 2 and line.endswith('" (a thread, 2 messages of it; votes 3; public score 0.5)')
+    assert line.count('"') == 2 and line.endswith('" (a topic with 2 messages; votes 3; public score 0.5)')
