@@ -1,11 +1,11 @@
-"""Contenders: what is compared with what."""
+"""Contenders: the agents that are compared."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, order=True)
 class Contender:
-    """An agent, what it goes without, and the model that answers it."""
+    """An agent, the parts that it does without, and its model."""
 
     agent: str
     variant: tuple[str, ...]

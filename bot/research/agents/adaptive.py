@@ -35,7 +35,7 @@ _MIN_SAMPLE_SECONDS = 15.0
 
 
 class AdaptivePlaybook(ScriptPlaybook):
-    """Carries out plans; every answer and every run is a step, so that a killed run goes on where it was."""
+    """Carries out plans; every answer and every run is a step, so that a killed run continues where it was."""
 
     def __init__(self, context: RunContext, briefing: Briefing) -> None:
         super().__init__(context, briefing)
@@ -55,7 +55,7 @@ class AdaptivePlaybook(ScriptPlaybook):
     async def _substeps(
         self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits
     ) -> tuple[str, ...]:
-        """Return the substeps of a complex plan; none where it is simple, or where they cannot be run in time."""
+        """Return the substeps of a complex plan; empty if it is simple or too little time is left."""
         context, plan = self._context, assignment.plan
 
         async def fits() -> bool:

@@ -29,7 +29,7 @@ class KernelByVotes:
         self._choosing = asyncio.Lock()
 
     async def read(self, action: Action, node: int, tree: Tree) -> Material:
-        """Return a draft's kernel; nothing where all were shown, or to a node that is no draft."""
+        """Return a draft's kernel; empty if all were shown, or for another node than a draft."""
         view, steps = self._context.community, self._context.steps
         if view is None or action.kind != "draft":
             return Material()

@@ -21,14 +21,14 @@ TITLES = 10
 DOCUMENT_CHARACTERS = 12_000
 """Of a thread or a kernel that is summarised."""
 _COMPARED_CHARACTERS = 1_000
-"""Characters of a text, after its title, that are compared with what is looked for."""
+"""Characters of a text, after its title, that are compared with the query."""
 _QUERY = 3_000
-"""Characters of the end of a script's output among what is looked for."""
+"""Characters from the end of a script's output in the query."""
 _HEADING = "Summaries of community posts on this competition; use what fits:"
 
 
 _TITLES_OFFERED, _POSTS_READ = StepKind("titles", dict[str, bool]), StepKind("posts read", tuple[str, ...])
-"""Steps that say for each node what a model picks among, by item and whether it was shown before, and what it picked."""
+"""Steps with each node's choices, by item and whether they were shown before, and with its picks."""
 
 
 class PostsByTitle:
@@ -39,7 +39,7 @@ class PostsByTitle:
         self._summarising: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def read(self, action: Action, node: int, tree: Tree) -> Material:
-        """Return summaries of what was picked for a node; nothing without a community, or where nothing was picked."""
+        """Return summaries of the posts picked for a node; empty without a community or a pick."""
         view = self._context.community
         if view is None:
             return Material()
@@ -81,7 +81,7 @@ class PostsByTitle:
         return await steps.once(_POSTS_READ, pick, Key(node))
 
     def _sought(self, action: Action) -> str:
-        """Return what a repair or an improvement looks for: its parent's plan, error and output; nothing for a draft."""
+        """Return the query of a repair or an improvement: its parent's plan, error and output; empty for a draft."""
         if not action.parents:
             return ""
         parent = attempt(self._context, action.parents[0])

@@ -40,7 +40,7 @@ class PlanSolution(TemplatePrompt[str]):
     review: str
     """What a model noted of the parent."""
     results: tuple[Result, ...]
-    """Of an improvement: what was built on its parent before."""
+    """Of an improvement: earlier scripts that build on its parent."""
     seconds: float
     """Time limit of the script."""
     seconds_left: float
@@ -49,7 +49,7 @@ class PlanSolution(TemplatePrompt[str]):
     """The entries, for the audit."""
 
     def parse(self, text: str) -> str:
-        """Return the plan; raises Unparsable where there is none."""
+        """Return the plan; raises Unparsable if there is none."""
         plan = text.strip()
         if not plan:
             raise Unparsable("no plan found: answer in prose")
@@ -76,14 +76,14 @@ class ScorePlan(TemplatePrompt[Complexity]):
 
     plan: str
     known_items: tuple[Item, ...] = ()
-    """What the plan was made of, for the audit."""
+    """The plan's sources, for the audit."""
 
     def parse(self, text: str) -> Complexity:
         """Read the JSON answer."""
         return json_answer(text, Complexity)
 
     def items(self) -> Sequence[Item]:
-        """Return what the plan was made of."""
+        """Return the plan's sources."""
         return self.known_items
 
 
@@ -105,7 +105,7 @@ class SplitPlan(TemplatePrompt[Substeps]):
     preview: str
     plan: str
     codebase: str
-    """Source of the script that the plan changes; empty where it changes none."""
+    """Source of the script that the plan changes; empty: it changes none."""
     known_items: tuple[Item, ...] = ()
 
     def parse(self, text: str) -> Substeps:
@@ -113,7 +113,7 @@ class SplitPlan(TemplatePrompt[Substeps]):
         return json_answer(text, Substeps)
 
     def items(self) -> Sequence[Item]:
-        """Return what the plan was made of, and the owner's notes."""
+        """Return the plan's sources and the owner's notes."""
         return (*self.known_items, *self.task.items())
 
 
@@ -128,7 +128,7 @@ class FailedSubstep:
 
 @dataclass(frozen=True)
 class WorkingSubsteps:
-    """The code of the substeps that work, what it printed on the sample, and the seconds that it took."""
+    """The code of the substeps that work, its output on the sample, and its seconds."""
 
     code: str
     output: str
@@ -161,9 +161,9 @@ class WriteSubstep(TemplatePrompt[str]):
     known_items: tuple[Item, ...] = ()
 
     def parse(self, text: str) -> str:
-        """Return the code between the fences, whether it is valid or not: what is wrong with it is said when it is run."""
+        """Return the code between the fences, valid or not: running it shows what is wrong."""
         return one_code_block(text)
 
     def items(self) -> Sequence[Item]:
-        """Return what the plan was made of, and the owner's notes."""
+        """Return the plan's sources and the owner's notes."""
         return (*self.known_items, *self.task.items())

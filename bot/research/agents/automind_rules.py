@@ -40,7 +40,7 @@ def _recipe(verb: str, titles: Sequence[str], end: str) -> str:
 
 
 def _fresh(prompt: PlanSolution, rng: random.Random, used_titles: Sequence[str]) -> list[str]:
-    """Return the techniques that suit and are not used, those that the knowledge names first; all that suit if none is left."""
+    """Return the suitable techniques that are not used, those that the knowledge names first; all if none is left."""
     suitable = _suitable(prompt)
     mentioned = [t for t in named_in(prompt.knowledge) if suits(t, kinds_in(prompt.preview), prompt.task.metric)]
     by_luck = rng.sample([t.title for t in suitable], len(suitable))
@@ -53,7 +53,7 @@ def _suitable(prompt: PlanSolution) -> list[Technique]:
 
 
 def _rng(prompt: PlanSolution, seed: int) -> random.Random:
-    """Return a random generator that is the same in equal runs, whatever times their outputs hold."""
+    """Return a random generator that is the same in equal runs, although outputs contain different times."""
     parent = prompt.parent.code if prompt.parent else ""
     words = "\0".join([prompt.action, parent, *(str(result.node) for result in prompt.results), prompt.earlier])
     return random.Random(f"{seed}:{hashlib.sha256(words.encode()).hexdigest()}")  # noqa: S311 - for variety alone

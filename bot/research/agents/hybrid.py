@@ -40,7 +40,7 @@ _TRICKS = "What worked, or did not, in other competitions. Use only what fits th
 
 
 class Phases:
-    """What both ways of working share: when the deep phase began, what is told of a phase, and the knowledge for a draft."""
+    """The parts common to labs and scripts: the start of the deep phase, messages on phases, and knowledge for drafts."""
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
@@ -51,7 +51,7 @@ class Phases:
         return min((action.draft_id or 0 for _, action in self._context.decisions if action.deep), default=math.inf)
 
     async def begin(self, action: Action, tree: Tree) -> None:
-        """Record, once in a run, that a phase begins with this draft."""
+        """Record, once per run, that a phase starts with this draft."""
         context, phase = self._context, "deep" if action.deep else "wide"
 
         async def announce() -> str:
@@ -68,7 +68,7 @@ class Phases:
             await context.steps.once(_PHASE, announce, Key(part=phase), save=save)
 
     async def knowledge(self, parents: Sequence[int], node: int) -> RetrievedEntries:
-        """Return papers for the draft that a node opens, or tricks and lessons where it goes on from a script."""
+        """Return papers for the draft that a node opens, or tricks and lessons if it extends a script."""
         base = self._context.knowledge
         if base is None:
             return RetrievedEntries()
@@ -147,7 +147,7 @@ class HybridScripts(CoMindBriefing):
         return replace(assignment, brief=brief, known_items=tuple(dict.fromkeys((*items, *tricks.items))))
 
     def start(self, action: Action, tree: Tree) -> str:
-        """Return what is fixed of a draft: what it starts from, and what its phase asks for."""
+        """Return the fixed properties of a draft: its start, and the goal of its phase."""
         if action.deep and not action.parents:
             return starting_point(action.parents)
         last = self._rounds.is_last(self._remaining(tree))

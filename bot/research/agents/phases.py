@@ -30,7 +30,7 @@ DeepFrom = Callable[[], float]
 
 
 def goes_wide(budget: Remaining, length: float, drafts: int) -> bool:
-    """Return whether so many more drafts of a length (in seconds, or steps where they are counted) leave half of the run."""
+    """Return whether this many more drafts of a length (in seconds, or steps if these are counted) leave half of the run."""
     steps = budget.steps is not None
     remaining, total = (budget.steps, budget.steps_total) if steps else (budget.seconds, budget.seconds_total)
     fit = remaining is None or total is None or remaining - drafts * length >= _HALF * total
@@ -43,7 +43,7 @@ def is_wide(budget: Remaining, length: float, started: int, deep_from: DeepFrom)
 
 
 def lab_seconds(settings: LabSettings, total: float, *, deep: bool) -> float:
-    """Return the seconds of a lab in a run of so many: half the usual share when wide, twice that when deep."""
+    """Return the seconds of a lab in a run of `total` seconds: half the usual share when wide, twice that when deep."""
     share = settings.share * min(total, DAY)
     return max(SHORTEST, _DEEP * share) if deep else max(_MIN_WIDE_SECONDS, _WIDE * share)
 
@@ -92,7 +92,7 @@ class PhasedRounds(RoundsPolicy):
         return self._wide if draft_id is None or draft_id < self._deep_from() else self._deep
 
     def is_last(self, remaining: Remaining) -> bool:
-        """Return whether what is left is hardly more than a long draft takes."""
+        """Return whether hardly more than the time of one long draft is left."""
         if remaining.steps is not None and remaining.steps_total is not None:
             return remaining.steps < _LAST * self._deep.scripts(remaining.steps_total)
         return remaining.seconds is not None and remaining.seconds < _LAST * self._deep.draft_share * (
@@ -100,7 +100,7 @@ class PhasedRounds(RoundsPolicy):
         )
 
     def room(self, tree: Tree, budget: Remaining, first: int, openings: int, script: ScriptTimes) -> Room:
-        """Return what is left for drafts: for short ones no more than they need, for a long one no less."""
+        """Return the budget for drafts: when wide no more than short ones need, when deep no less than a long one."""
         room = super().room(tree, budget, first, openings, script)
         if first >= self._deep_from():
             return replace(room, min_share=room.usual_share)

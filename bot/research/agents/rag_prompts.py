@@ -57,10 +57,10 @@ class PickPosts(TemplatePrompt[SelectedDocuments]):
     shown: tuple[DocumentTitle, ...]
     action: ActionKind
     sought: str
-    """What is to be repaired or improved; empty for a draft."""
+    """The script to repair or improve; empty for a draft."""
 
     def parse(self, text: str) -> SelectedDocuments:
-        """Read the JSON answer; raises Unparsable where it names what was not shown."""
+        """Read the JSON answer; raises Unparsable if it names an item that was not shown."""
         answer = json_answer(text, SelectedDocuments)
         unknown = set(answer.pick) - {title.item.id for title in self.shown}
         if unknown:
@@ -82,7 +82,7 @@ class SummarisePost(TemplatePrompt[str]):
     document: Document
 
     def parse(self, text: str) -> str:
-        """Return the prose; raises Unparsable where there is none."""
+        """Return the prose; raises Unparsable if there is none."""
         summary = text.strip()
         if not summary:
             raise Unparsable("no summary found: answer in prose")

@@ -1,1 +1,1 @@
-"""Whether no prompt of a run held what was not known yet: questions to its database that share nothing with how a run reads."""
+"""The audit that no prompt of a run held future information; its database queries share no code with the run's own."""

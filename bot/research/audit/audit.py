@@ -1,4 +1,4 @@
-"""The audit: proof from a run's files that no prompt held anything newer than its clock, and no label."""
+"""The audit: proof from a run's files that no prompt held labels, or anything later than its clock."""
 
 import hashlib
 import json
@@ -139,7 +139,7 @@ class Clocks:
         return cls(frozenset(stood_at), at_call, tuple(problems))
 
     def problem(self, as_of: datetime | None, call: int) -> str | None:
-        """Return what is wrong with the clock of the prompt of the n-th call, counted from 1."""
+        """Return the problem with the clock of the n-th call's prompt, counted from 1; None: there is none."""
         limit = self.at_call.get(call)
         if as_of is None or as_of not in self.stood_at or limit is None:
             return f"is not the run's ({', '.join(map(iso, sorted(self.stood_at)))})"
@@ -294,7 +294,7 @@ def _item_problems(
 
 
 def _knowledge_problems(store: Store, run_id: str, competition: str, settings: ReplaySettings) -> Iterator[str]:
-    """Yield what the run should not have been shown of the knowledge base, whatever its time."""
+    """Yield entries of the knowledge base that the run should not have seen, whatever their time."""
     with store.read() as session:
         shown_entries = list(entries_shown(session, run_id))
     if shown_entries and settings.knowledge == "none":

@@ -43,7 +43,7 @@ class LabelRows:
         return LabelRows({cells: row for cells, row in self.rows.items() if cells not in public})
 
     def found_in(self, text: str) -> list[str]:
-        """Return the ids that stand in one line of a text, followed by their labels; at most a few."""
+        """Return the ids that occur in one line of a text followed by their labels; at most a few."""
         return list(dict.fromkeys(self.rows[cells] for cells in islice(self._rows_in(text), MAX_FINDINGS)))
 
     def _rows_in(self, text: str) -> Iterator[tuple[str, ...]]:
@@ -61,7 +61,7 @@ def _cells(line: str) -> tuple[str, ...]:
 
 
 def _number(cell: str) -> str:
-    """Return a number in one spelling (`1`, `1.0` and `1e0` are the same label), any other cell as it is."""
+    """Return a number in one spelling (`1`, `1.0` and `1e0` are the same label), and any other cell unchanged."""
     try:
         return repr(float(cell))
     except ValueError:
@@ -86,7 +86,7 @@ SHINGLE_WORDS = 8
 """Words in a row that two texts are unlikely to share by chance."""
 _WORD = re.compile(r"[A-Za-z0-9_\-]+")
 _OMISSION = "…"
-"""Stands in an excerpt for what was left out."""
+"""The mark of an omission in an excerpt."""
 _FENCES = re.compile(r"^(?:(?:`{3,}|~{3,})\w*(?: cell)?|Output:)$", re.MULTILINE)
 """Lines between a notebook's cells, which excerpts do not show."""
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
@@ -131,7 +131,7 @@ class Fingerprints:
         return cls(first, tuple(known_at for known_at, _, _ in posts))
 
     def later_than(self, as_of: datetime) -> int:
-        """Return how many posts are not visible at a time."""
+        """Return the number of posts that are not visible at a time."""
         return sum(time > as_of for time in self.times)
 
     def shingles_in(self, text: str) -> set[str]:
@@ -139,13 +139,13 @@ class Fingerprints:
         return {shingle for shingle in _shingles(text) if shingle in self.first}
 
     def found_in(self, text: str, as_of: datetime, own_words: Set[str] = frozenset()) -> list[str]:
-        """Return the posts later than a time whose words a text holds, sorted; `own_words` shingles prove nothing."""
+        """Return the posts later than a time whose words a text contains, sorted; shingles in `own_words` prove nothing."""
         uses = (self.first[shingle] for shingle in self.shingles_in(text) if shingle not in own_words)
         return sorted({name for time, name in uses if time > as_of})
 
 
 def known_texts(snapshot: Snapshot, rows: Sequence[CommunityRow], cutoff: datetime) -> Iterator[str]:
-    """Yield what may be read at the cutoff: the description and the visible posts."""
+    """Yield the texts that may be read at the cutoff: the description and the visible posts."""
     yield snapshot.card.description
     yield from (text for known_at, _, text in _texts(rows) if known_at <= cutoff)
 

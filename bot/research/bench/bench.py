@@ -99,7 +99,7 @@ def read_bench(file: Path, configured: Path | None, fleet: str | None = None) ->
 
 
 class _Checked:
-    """What a plan names, loaded; each mistake is a key and the rest of a sentence that begins with it."""
+    """What a plan names, loaded; each mistake is a key with the rest of its sentence."""
 
     def __init__(self, plan: BenchPlan, out: Path, configured: Path | None, fleet: str | None) -> None:
         self._plan = plan
@@ -148,7 +148,7 @@ class _Checked:
         self._snapshots.append(snapshot)
 
     def _check_entrant(self, path: KeyPath, agent: AgentName, words: Sequence[str]) -> None:
-        """Find an ablation of what the agent goes without anyway: its runs would be those of the agent as it is."""
+        """Find an ablation of a part that the agent does not have: its runs would be those of the agent itself."""
         for setup in self._setups:
             variant = contender_of(setup.settings(self._snapshots[0], agent, 0, words)).variant
             if idle := [word for word in words if word not in variant]:

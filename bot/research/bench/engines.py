@@ -1,4 +1,4 @@
-"""Runs of a bench several at a time, as on a fleet: each has an engine of its own here, a process `bot resume` on its folder."""
+"""Parallel runs of a bench, as on a fleet: each has its own engine on this machine, a process `bot resume` on its folder."""
 
 import json
 import signal
@@ -26,12 +26,12 @@ from sandbox.share import usable_cpus
 from state.errors import UsageError
 
 _ENGINES_A_CORE = 4
-"""Runs at a time for each core of this machine: an engine waits for scripts and models nearly all of its time."""
+"""Parallel runs per core of this machine: an engine nearly always waits for scripts and models."""
 _FAILED = {f.name for f in fields(Failed)}
 
 
 def room_for(bench: Bench, leases: Leases, gpus: int) -> int:
-    """Return how many runs to work on at a time: what the plan says, else as many as the leases have room for."""
+    """Return the number of parallel runs: the plan's, or else as many as the leases have room for."""
     if bench.plan.max_parallel_runs is not None:
         return bench.plan.max_parallel_runs
     share = replace(bench.runs[0].setup, gpus=gpus, leases=leases).share()
@@ -41,7 +41,7 @@ def room_for(bench: Bench, leases: Leases, gpus: int) -> int:
 
 @dataclass
 class _Engine:
-    """A run under way; the kernel kills its process with ours, as it would end a run in this process."""
+    """A run in progress; the kernel kills its process with ours, as it would end a run in this process."""
 
     run: PlannedRun
     folder: RunFolder
@@ -61,7 +61,7 @@ class _Engine:
         ended_engines.put(self)
 
     def outcome(self, *, stopped: bool) -> RunOutcome:
-        """Return what came of the run, of which nothing may have come where a stop was requested."""
+        """Return the outcome of the run, perhaps without a result after a request to stop."""
         self.stdout.seek(0)
         try:
             answer: dict[str, Any] = json.loads(self.stdout.read())
@@ -78,11 +78,11 @@ class _Engine:
 
 
 class Engines:
-    """Does the runs of a bench that are left, several at a time and in their order; what has finished is not done again."""
+    """Does the unfinished runs of a bench, in order and several in parallel."""
 
     def __init__(self, bench: Bench, max_parallel: int, fleet: str, progress: BenchProgress) -> None:
-        """Begin nothing yet; `max_parallel` runs are worked on at a time, and `fleet` is the address of the cluster."""
-        self._bench, self._most, self._fleet, self._progress = bench, max_parallel, fleet, progress
+        """Start nothing yet; `max_parallel` runs are done in parallel, and `fleet` is the address of the cluster."""
+        self._bench, self._max_parallel, self._fleet, self._progress = bench, max_parallel, fleet, progress
         self._running: list[_Engine] = []
         self._ended: SimpleQueue[_Engine] = SimpleQueue()
         self._stopped = False
@@ -90,11 +90,11 @@ class Engines:
         """Why the bench ended before all of its runs were begun; None: it did not."""
 
     def outcomes(self) -> Iterator[RunOutcome]:
-        """Do the runs, and yield the outcome of each as it ends; after a request to stop, those under way are the last."""
+        """Do the runs, and yield the outcome of each as it ends; after a request to stop, only running ones still end."""
         runs = self._in_order()
         with self._interruptible():
             while True:
-                while not self._stopped and len(self._running) < self._most and (run := next(runs, None)):
+                while not self._stopped and len(self._running) < self._max_parallel and (run := next(runs, None)):
                     folder = run.folder
                     if folder and (result := finished_result(folder)):
                         yield self._record(run, RunOutcome(folder.path, result.run_id, result))
@@ -113,7 +113,7 @@ class Engines:
         return outcome
 
     def _in_order(self) -> Iterator[PlannedRun | None]:
-        """Yield the runs in order; None while the next group needs what those under way may yet leave over."""
+        """Yield the runs in order; None: the next group needs budget that running ones may leave."""
         for group in self._bench.groups:
             while left_to_do(group):
                 spending = reserved(self._bench.runs, [engine.run.key for engine in self._running])

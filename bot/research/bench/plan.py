@@ -19,7 +19,7 @@ from state.words import did_you_mean
 
 
 def _entrant(entry: object) -> tuple[AgentName, tuple[str, ...]]:
-    """Read an agent, and the parts that it goes without, such as `comind no-blend no-community`."""
+    """Read an agent and the parts that it does without, such as `comind no-blend no-community`."""
     name, *words = entry.split() if isinstance(entry, str) else [""]
     if name not in AGENTS:
         raise ValueError(f"names the unknown agent {name!r}: {did_you_mean(name, AGENTS)}")
@@ -40,7 +40,7 @@ def _model(spec: object, info: ValidationInfo) -> str:
 
 
 Entrant = Annotated[tuple[AgentName, tuple[str, ...]], PlainValidator(_entrant)]
-"""An agent, and the words for what it goes without."""
+"""An agent, and the parts that it does without."""
 
 
 class BenchBudget(ClosedModel):
@@ -98,7 +98,7 @@ class BenchPlan(ClosedModel):
 
 
 def contradictions(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the key of each contradiction, and the rest of a sentence that begins with that key."""
+    """Yield each contradiction as a key and the rest of its sentence."""
     for name, values in (
         ("competitions", plan.competitions),
         ("agents", [" ".join((agent, *words)) for agent, words in plan.agents]),

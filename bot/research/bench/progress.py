@@ -21,7 +21,7 @@ _COLUMNS = ("runs", "failed", "valid", "teams beaten", "medals", "time", "cost")
 
 
 class BenchProgress:
-    """What has come of a bench so far, by contender, and what is done now."""
+    """The outcomes of a bench so far, by contender, and its current runs."""
 
     def __init__(self, console: Console, bench: Bench, *, plain: bool = False) -> None:
         self.live = LiveRuns(console, plain=plain, summary=self._tables)
@@ -32,11 +32,11 @@ class BenchProgress:
         """By the runs that have ended."""
 
     def started(self, run: PlannedRun, folder: RunFolder) -> AbstractContextManager[Say]:
-        """Show the run while it is under way; on a pipe a line for each step of each run would be thousands."""
+        """Show the run while it is in progress; on a pipe, a line per step of each run would be thousands."""
         return self.live.run(self._title(run), folder, logged=False)
 
     def record_outcome(self, run: PlannedRun, outcome: RunOutcome) -> None:
-        """Add what came of a run."""
+        """Add the outcome of a run."""
         self._results[self._contender(run)].append(outcome.result)
         self._spent += spent_by(run)
         if not self.live.live:

@@ -13,9 +13,9 @@ from state.errors import InfrastructureFailure
 from state.ledgers import read_ledger, read_only
 
 _OVER = 1.05
-"""Share of the time that may be used: a run takes a second or two beyond its own, which is no reason to leave out the last."""
+"""Share of the time that may be used: a run takes a second or two longer, which must not exclude the last run."""
 _ROUNDING = 1e-6
-"""USD by which sums may be off: what is left of a run and what it has used are to make up the whole."""
+"""Tolerance of sums in USD: used and remaining amounts of a run must add up to its limit."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _limits(run: PlannedRun) -> BenchSpending:
 
 
 def reserved(runs: Iterable[PlannedRun], running: Container[Key]) -> BenchSpending:
-    """Return what runs have used, and of those under way what they may use, as each may yet use all of it."""
+    """Return the spending of all runs, and for `running` ones their limits, as each may still use all of these."""
     total = BenchSpending()
     for run in runs:
         spending, limits = spent_by(run), _limits(run)
@@ -70,7 +70,7 @@ def left_to_do(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
 
 
 def max_needed(runs: Iterable[PlannedRun]) -> BenchSpending:
-    """Return what runs may use until they have finished; those that have finished use nothing."""
+    """Return the amounts that runs may still use; finished ones use nothing."""
     needed = BenchSpending()
     for run in left_to_do(runs):
         spending, limits = spent_by(run), _limits(run)
@@ -79,7 +79,7 @@ def max_needed(runs: Iterable[PlannedRun]) -> BenchSpending:
 
 
 def refusal(budget: BenchBudget, spending: BenchSpending, at_most: BenchSpending) -> str | None:
-    """Return why the budget does not cover what is needed next, in a sentence; None: it does."""
+    """Return why the budget does not cover the next amounts, in a sentence; None: it does."""
     if budget.time is not None and spending.seconds + at_most.seconds > _OVER * budget.time:
         amounts = budget.time, max(0.0, budget.time - spending.seconds), at_most.seconds
         return _short(*map(duration, amounts))

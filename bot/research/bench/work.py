@@ -13,7 +13,7 @@ from sandbox.leases import Leases
 
 
 class BenchWork:
-    """Does the runs of a bench that are left; what has finished is never done again."""
+    """Does the unfinished runs of a bench, one at a time."""
 
     def __init__(self, bench: Bench, leases: Leases, progress: BenchProgress) -> None:
         """Begin nothing yet."""

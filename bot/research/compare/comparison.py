@@ -41,9 +41,9 @@ class Comparison:
     cells: Cells
     """The blocks that the figures are of."""
     rows: tuple[Figures, ...]
-    """Of each contender, the one that beats most teams first."""
+    """One row per contender, the one that beats most teams first."""
     pairs: tuple[Pair, ...]
-    """Those that were planned, or all that have a block in common, in the order of the rows."""
+    """The planned pairs, or all that have a block in common, in the order of the rows."""
     cautions: tuple[str, ...]
     """What a reader must know before trusting the figures, a sentence each."""
 
@@ -67,7 +67,7 @@ class Comparison:
         return contender.title(with_model=self.runs.with_model)
 
     def label(self, contender: Contender) -> str:
-        """Return a contender's name, and how many of its runs handed in the engine's baseline or a constant, if any."""
+        """Return a contender's name, and how many of its runs submitted the engine's baseline or a constant, if any."""
         row = next(row for row in self.rows if row.contender == contender)
         return self.title(contender) + (f" [{row.not_its_own}]" if row.not_its_own != "0" else "")
 
@@ -77,7 +77,7 @@ Planned = Collection[frozenset[tuple[str, tuple[str, ...]]]]
 
 
 def compare(runs: Runs, planned: Planned = ()) -> Comparison:
-    """Compare finished replays: all pairs, or those that were planned, for which alone chances are corrected then."""
+    """Compare finished replays: all pairs, or the planned ones, for which alone chances are then corrected."""
     shared = runs.shared_by(runs.contenders)
     cells = shared or runs.cells
     rows = sorted(

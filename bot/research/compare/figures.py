@@ -27,9 +27,9 @@ class Figures:
     valid: float
     """Submissions of the agent's own; the engine's baseline is none."""
     baselines: int
-    """Runs that handed in the engine's baseline."""
+    """Runs that submitted the engine's baseline."""
     constants: int
-    """Runs that handed in a constant, the baseline's or the agent's."""
+    """Runs that submitted a constant, the baseline's or the agent's."""
     usd: float | None
     """Of a run; None: a price is unknown."""
     tokens: float
@@ -43,7 +43,7 @@ class Figures:
 
     @property
     def not_its_own(self) -> str:
-        """How many runs handed in the engine's baseline, and how many a constant."""
+        """How many runs submitted the engine's baseline, and how many a constant."""
         counts = ((self.baselines, "baseline"), (self.constants, "constant"))
         return ", ".join(f"{count} {kind}" for count, kind in counts if count) or "0"
 

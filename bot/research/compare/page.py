@@ -109,7 +109,7 @@ def _cells(comparison: Comparison, competition: str) -> list[Cell]:
 
 
 def _medals(results: list[RunResult]) -> str:
-    """Write the medals of some runs, such as `2 silver, 1 bronze`, and how many handed in nothing valid, or the baseline."""
+    """Write the medals of some runs, such as `2 silver, 1 bronze`, and how many submitted nothing valid, or the baseline."""
     won = [result.medal for result in results if result.medal]
     counts = [f"{won.count(medal)} {medal}" for medal in ("gold", "silver", "bronze") if medal in won]
     baselines = sum(result.baseline_submitted for result in results)

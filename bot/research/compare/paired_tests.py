@@ -19,7 +19,7 @@ signs two are 6%, and that often equal contenders would have all five on one sid
 _POWER = 0.8
 _DRAWS = 4000
 _EXACT = 14
-"""Most units of which all ways to give them signs are counted (8,192 by symmetry); beyond, that many are drawn."""
+"""Units up to which all assignments of signs are counted (8,192 by symmetry); with more, that many are sampled."""
 _SEED = 20_210
 
 
@@ -31,7 +31,7 @@ class Difference:
     """Of the competitions' means."""
     low: float | None
     high: float | None
-    """Ends of the 95% interval; None where there are too few units for one."""
+    """Ends of the 95% interval; None: there are too few units."""
     chance: float
     """Probability of a difference at least as large, either way, if the two were equal."""
     by_competition: Mapping[str, float]
@@ -67,7 +67,7 @@ class Difference:
 
 
 def min_competitions(comparisons: int) -> int:
-    """Return the competitions below which none of so many comparisons can be settled, however large its difference."""
+    """Return the number of competitions below which none of these comparisons can be settled, however large its difference."""
     return math.floor(math.log2(2 * comparisons / LEVEL)) + 1
 
 

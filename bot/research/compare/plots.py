@@ -30,7 +30,7 @@ class Curve:
 
 
 def over_time(comparison: Comparison) -> tuple[Curve, ...]:
-    """Return the curves over a run's wall time in seconds; none where no run made progress."""
+    """Return the curves over a run's wall time in seconds; empty if no run made progress."""
     last = max(_end(result) for _, result in comparison.runs.results)
     return _curves(comparison, last, _over_time)
 
@@ -42,13 +42,13 @@ def _end(result: RunResult) -> float:
 
 
 def _over_time(result: RunResult) -> Steps:
-    """Return what the best so far beat, and in the end what was handed in."""
+    """Return the teams beaten by the best node over a run, and in the end by the submission."""
     steps = [(seconds, rate) for seconds, _, rate in result.best_over_time]
     return [*steps, (_end(result), result.win_rate)] if steps else []
 
 
 def over_money(comparison: Comparison) -> tuple[Curve, ...]:
-    """Return the curves over a run's money in USD; none where a price is unknown, or nothing was spent."""
+    """Return the curves over a run's money in USD; empty if a price is unknown or nothing was spent."""
     costs = [result.llm.cost_usd for _, result in comparison.runs.results]
     if any(cost is None for cost in costs):
         return ()
@@ -110,7 +110,7 @@ def _curve_chart(comparison: Comparison, title: str, x_axis: Axis, curves: Seque
 
 
 def difference_chart(comparison: Comparison) -> Chart | None:
-    """Draw the leader's paired differences, a row each; None where it has none."""
+    """Draw the leader's paired differences, one row each; None: it has none."""
     pairs = comparison.against_leader
     if not pairs:
         return None

@@ -98,7 +98,7 @@ def read_runs(paths: Sequence[Path]) -> Runs:
 
 
 def own_work(result: RunResult) -> RunResult:
-    """Return what a run's agent achieved itself: nothing where the engine's baseline was handed in."""
+    """Return what a run's agent achieved itself: nothing if the engine's baseline was submitted."""
     if not result.baseline_submitted:
         return result
     medals = dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), False)

@@ -1,4 +1,4 @@
-"""Who wins and how surely, and what cannot be concluded: the sentences that a comparison begins with."""
+"""Who wins and how surely, and what cannot be concluded: the first sentences of a comparison."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from bot.research.contender import Contender
 from state.words import plural
 
 _MAX_COMPETITIONS = 1_000
-"""Competitions beyond which their number does not matter: there are no more."""
+"""Numbers from this on are written as `over 1,000`: so many competitions do not exist."""
 
 
 def points(share: float) -> str:
@@ -19,7 +19,7 @@ def points(share: float) -> str:
 
 
 def interval(difference: Difference) -> str:
-    """Write the interval of a difference of shares, in percentage points; empty where there is none."""
+    """Write the interval of a difference of shares, in percentage points; empty if there is none."""
     if difference.low is None or difference.high is None:
         return ""
     return f"{points(difference.low)} to {points(difference.high)}"
@@ -79,7 +79,7 @@ def conclusion(comparison: Comparison) -> str:
 
 
 def competitions_needed(comparison: Comparison, pair: Pair) -> str:
-    """Write how many competitions a difference of a pair's size needs to be significant; a dash where that is unknown."""
+    """Write the number of competitions at which a difference of a pair's size is significant; a dash if unknown."""
     count = pair.win_rate.competitions_needed(len(comparison.pairs))
     return NO_VALUE if count is None else f"{count:,}" if count < _MAX_COMPETITIONS else f"over {_MAX_COMPETITIONS:,}"
 

@@ -37,13 +37,13 @@ class PastCompetition:
     title: str
     description: str
     metric: str
-    """As far as it is known, with its direction; else empty."""
+    """Its metric with the direction; empty if unknown."""
     lower_is_better: bool
     end: datetime
-    """Its deadline; where that is not known, the time of the latest post."""
+    """Its deadline; if that is unknown, the time of the latest post."""
     posts: CommunityView
     origin: str
-    """Where its posts were read from."""
+    """The source of its posts."""
 
 
 @asynccontextmanager
@@ -128,7 +128,7 @@ def _latest(posts: CommunityView) -> datetime:
 
 
 def _lower_is_better(source: Path) -> bool:
-    """Return what the entries of the kernels say of the metric, if they say anything."""
+    """Return whether an entry of the kernels says that lower scores are better."""
     folder = source / KERNELS_FOLDER
     if not folder.is_dir():
         return False

@@ -22,7 +22,7 @@ class _Reply(BaseModel):
 
 
 class Trick(_Reply):
-    """One trick, told for whoever works on another competition."""
+    """One trick, for a reader who works on another competition."""
 
     title: str = Field(min_length=3, max_length=160)
     claim: str = Field(min_length=20, max_length=2_000)

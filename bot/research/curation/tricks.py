@@ -40,7 +40,7 @@ async def tricks_of(competition: PastCompetition, asker: Asker, limit: int, say:
 
 
 def _choose_documents(competition: PastCompetition, limit: int) -> Iterator[Document]:
-    """Yield the write-ups, then the kernels, each the most telling first; those that try to steer their readers are left out."""
+    """Yield the write-ups, then the kernels, each the most telling first, without those that try to steer their readers."""
     all_documents = documents(competition.posts)
     kernels = [d for d in all_documents if d.posts[0].kind == "kernel"]
     topics = [d for d in all_documents if d.posts[0].kind != "kernel"]
