@@ -36,10 +36,10 @@ class AutoMindBriefing:
         self._memory = Memory(context, role="verifier")
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
-        """Return the plan as the brief, and the parent as the only earlier script; without a plan where no model makes one.
+        """Return the plan, if a model makes one, as the brief, and the parent as the only earlier script.
 
-        A draft's plan is made with the plans of the valid nodes at hand, as in AIDE, so that drafts differ. One of an
-        improvement or a repair is made of the parent alone, and an improvement's of what was built on that before.
+        The prompt for a draft's plan has the plans of the valid nodes, as in AIDE, so that drafts differ. That for a repair or an
+        improvement has only the parent, and for an improvement the results of earlier scripts that build on it.
         """
         context = self._context
         longest = context.asker.longest_answer

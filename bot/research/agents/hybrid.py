@@ -1,4 +1,4 @@
-"""Hybrid: CoMind with the knowledge base in its plans, wide early and deep late, by what is left of time and money."""
+"""Hybrid: CoMind with the knowledge base in its plans, wide early and deep late, by the remaining time and money."""
 
 import asyncio
 import math

@@ -178,8 +178,8 @@ def audit_run(
 
     Each prompt in the file must match the database; its clock must be the run's at that time, which never moves back; each
     item must have its true time, at or before the prompt's clock; no prompt may hold the words of a post that is later than
-    its clock, or a row of the answers. No idea, draft or report may be dated before what it was made of. `rows` are the
-    snapshot's community, cleaned.
+    its clock, or a row of the answers. No idea, draft or report may be dated before its sources. `rows` are the snapshot's
+    community, cleaned.
     """
     findings: list[str] = []
     prompts = list(_read_lines(folder.prompts, findings))
@@ -282,7 +282,7 @@ def _item_problems(
             continue
         true_time, kind = times[name], name.split("/")[0]
         if kind == "node":
-            continue  # The run itself makes them: they are known when they are made.
+            continue  # The run itself creates nodes: they are known from then on.
         if true_time is None:
             yield f"{name} has no time, so it may never be shown"
         elif true_time > as_of and kind not in undated_kinds:

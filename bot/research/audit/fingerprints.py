@@ -111,13 +111,13 @@ class Fingerprints:
 
     first: dict[str, tuple[datetime, str]]
     times: tuple[datetime, ...]
-    """From when each post is visible."""
+    """The times from which posts are visible."""
 
     @classmethod
     def read(cls, snapshot: Snapshot, rows: Sequence[CommunityRow]) -> "Fingerprints":
         """Collect the shingles of the snapshot's posts, from its cleaned rows.
 
-        Shingles that an earlier post, the task's description or its data holds too (a quotation, a fork's code) prove nothing.
+        Shingles that also occur in an earlier post, the description or the data (a quotation, a fork's code) prove nothing.
         """
         posts = sorted(_texts(rows), key=lambda post: post[0])
         first: dict[str, tuple[datetime, str]] = {}

@@ -87,7 +87,7 @@ class Engines:
         self._ended: SimpleQueue[_Engine] = SimpleQueue()
         self._stopped = False
         self.ended_by: str | None = None
-        """Why the bench ended before all of its runs were begun; None: it did not."""
+        """Why the bench ended before all of its runs were started; None: it did not."""
 
     def outcomes(self) -> Iterator[RunOutcome]:
         """Do the runs, and yield the outcome of each as it ends; after a request to stop, only running ones still end."""

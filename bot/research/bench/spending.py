@@ -32,7 +32,7 @@ class BenchSpending:
 def spent_by(run: PlannedRun) -> BenchSpending:
     """Return what a run has used so far, by its result or else by its ledger.
 
-    All that it was given where its database cannot be read, so that what is damaged never lets others spend more.
+    If its database cannot be read, its limits count, so that damage never lets others spend more.
     """
     if run.folder is None:
         return BenchSpending()

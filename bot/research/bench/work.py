@@ -20,7 +20,7 @@ class BenchWork:
         self._bench, self._leases, self._progress = bench, leases, progress
         self._by_folder = {run.folder.path: run for run in bench.runs if run.folder is not None}
         self.ended_by: str | None = None
-        """Why the bench ended before all of its runs were begun; None: it did not."""
+        """Why the bench ended before all of its runs were started; None: it did not."""
 
     def outcomes(self) -> Iterator[RunOutcome]:
         """Do the runs, and yield the outcome of each; after a request to stop, the last one is that run's."""

@@ -1,7 +1,7 @@
 """Paired differences between two contenders: their mean, an interval by bootstrap over competitions, and a test.
 
-Competitions are the units: what is to be known is how the two would compare on others of the kind, and seeds of one competition
-say nothing about that, however many there are. The same at each call.
+Competitions are the units: the question is how the two would compare on others of the kind, which more seeds of one competition
+do not answer. Results are the same at each call.
 """
 
 import math
@@ -14,8 +14,8 @@ from statistics import NormalDist, fmean, stdev
 LEVEL = 0.05
 """Two contenders differ if chance alone makes as large a difference in fewer than this share of cases."""
 MIN_COMPETITIONS = 6
-"""Competitions below which no difference can be settled, and no interval is given: of the 32 ways to give five differences their
-signs two are 6%, and that often equal contenders would have all five on one side."""
+"""Competitions below which no difference can be settled, and no interval is given: equal contenders would have five differences
+of the same sign in 2 of 32 cases, which is 6%."""
 _POWER = 0.8
 _DRAWS = 4000
 _EXACT = 14
@@ -101,8 +101,8 @@ def interval(units: Sequence[float]) -> tuple[float, float]:
 def chance(units: Sequence[float]) -> float:
     """Return how often equal contenders would be at least as far apart: the paired permutation test on the sum.
 
-    If two are equal, each unit's difference might as well have the other sign. All ways to give them signs are counted, or
-    many are drawn where there are too many. Two-sided.
+    If two are equal, each unit's difference might as well have the other sign. All assignments of signs are counted, or a
+    sample if there are too many. Two-sided.
     """
     if len(units) <= _EXACT:
         # The first unit keeps its sign: the other half mirrors this one.
@@ -119,7 +119,7 @@ def chance(units: Sequence[float]) -> float:
 
 
 def corrected(chances: Sequence[float]) -> list[float]:
-    """Return the chances of several tests, each made as much greater as their number asks for (Holm's correction)."""
+    """Return the chances of several tests, corrected for their number by Holm's method."""
     order = sorted(range(len(chances)), key=lambda number: chances[number])
     scaled = (min(1.0, (len(chances) - place) * chances[number]) for place, number in enumerate(order))
     corrected_chance = dict(zip(order, accumulate(scaled, max), strict=True))

@@ -1,4 +1,4 @@
-"""Finds the metric of a prepared competition: with many rows, the search runs on a part of them and is confirmed on all."""
+"""Find the metric of a prepared competition: with many rows, the search runs on a sample and is confirmed on all rows."""
 
 import contextlib
 import tempfile
@@ -19,12 +19,12 @@ from scrapers.snapshots.tables import Repeats, row_key
 from state.errors import Problem, SnapshotError, UnsupportedLayout
 
 MAX_ROWS = 5_000
-"""On which a search is made; of more, as many are drawn."""
+"""Maximum rows of a search; of more rows, this many are sampled."""
 MAX_CELLS = 200_000
-"""Of these rows, all prediction columns together: twenty submissions are held in memory as text."""
+"""Maximum cells of these rows in all prediction columns: twenty submissions are held in memory as text."""
 _MIN_ROWS = 1_000
 _CONFIRMED = 4
-"""Submissions of all rows by which a metric that was found on some of them is confirmed."""
+"""Submissions of all rows that confirm a metric found on a sample of rows."""
 _SEED = 7
 
 
@@ -57,7 +57,7 @@ def find_metric(question: MetricQuestion, max_rows: int = MAX_ROWS) -> FoundMetr
             except _RefusesParts:
                 pass
         # JSON Lines may allow several right predictions for a row (tensorflow2-question-answering), of which the truth has
-        # one: then submissions made of the truth cannot show that a metric is not the grader's.
+        # one: then trial submissions cannot rule out a metric.
         metrics = () if answers.suffix.lower() == ".jsonl" else tuple(METRICS.values())
         with grader_of(grader, answers) as call:
             search = MetricSearch(all_rows, call, scratch, metrics)

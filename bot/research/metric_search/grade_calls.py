@@ -13,7 +13,7 @@ from state.errors import GraderStopped, InvalidSubmission, Problem, SnapshotErro
 
 @dataclass(frozen=True)
 class MetricQuestion:
-    """What is needed to identify a metric; all files exist."""
+    """The files and columns from which a metric is identified; all files exist."""
 
     slug: str
     grader: Path
@@ -49,7 +49,7 @@ FindMetric = Callable[[MetricQuestion], FoundMetric]
 _MEMORY = 12 * 1024**3
 _SECONDS, _MAX_SECONDS = 120.0, 600.0
 _SECONDS_A_MILLION = 60.0
-"""More for each million rows: an import meets the largest tables, ten million rows of text."""
+"""Additional seconds per million rows: the largest tables have ten million rows of text."""
 _CHUNK = 1 << 20
 
 

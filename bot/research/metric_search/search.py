@@ -22,15 +22,15 @@ from scrapers.snapshots.tables import row_key
 from state.errors import Problem, SnapshotError, UsageError
 
 MIN_SCORES, MIN_DIFFERENT_SCORES = 5, 3
-"""Submissions with a finite score, and different scores among them, without which nothing is concluded."""
+"""Minimum number of submissions with a finite score, and of different scores, for a conclusion."""
 _TOLERANCE = 1e-5
 _SLACK = 1e-9
-"""Relative: sums are added up in another order."""
+"""Relative tolerance for sums in another order."""
 _ROUNDS = 4
-"""Of more submissions, each with other noise, while several metrics agree."""
+"""Maximum rounds of further submissions with other noise, while several metrics agree."""
 _SEED = 20_240_901
 _MAX_COLUMNS = 5
-"""Of a submission, whose parts are tried as the scored ones."""
+"""Columns of a submission up to which only some of them may be scored."""
 _NOT_DEFINED = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, UsageError)
 """Errors of a metric on predictions of the wrong kind."""
 
@@ -100,7 +100,7 @@ class MetricSearch:
     scratch: Path
     metrics: Sequence[Metric] = tuple(METRICS.values())
     answers: list[tuple[TrialSubmission, float]] = field(default_factory=list, init=False)
-    """Those that the grader gave a finite score."""
+    """Submissions with a finite score of the grader."""
     faults: list[str] = field(default_factory=list, init=False)
 
     def run(self) -> list[Candidate]:
@@ -174,7 +174,7 @@ class MetricSearch:
         return "minimize" if perfect < min(other_scores) else "maximize"
 
     def kind(self) -> PredictionKind:
-        """Return what the predictions are, by the cells of the answers and of the sample."""
+        """Return the kind of the predictions, by the cells of the answers and of the sample."""
         truth, sample = self.submissions.truth, self.submissions.sample
         # Rows that do not count may be empty in the answers (osic-pulmonary-fibrosis-progression).
         given_cells = truth[truth != ""]

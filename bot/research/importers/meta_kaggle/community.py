@@ -1,4 +1,4 @@
-"""Writes what `competition.sql` selected as the community and leaderboards of a snapshot."""
+"""Write the rows that `competition.sql` selects as the community and leaderboards of a snapshot."""
 
 import asyncio
 import csv
@@ -118,7 +118,7 @@ async def _write_messages(export: Export, path: Path, names: NameRemover) -> int
 
 
 def _name_remover(export: Export, code: Path | None, description: str) -> NameRemover:
-    """Return what removes the names of participants, and those of other users that may stand in the texts."""
+    """Return the remover of the names of participants, and of other users who may be named in the texts."""
     full_names: set[str] = set()
     first_names: set[str] = set()
     for row in _rows(export, "message_rows"):
@@ -134,7 +134,7 @@ def _name_remover(export: Export, code: Path | None, description: str) -> NameRe
     def select(query: str, *parameters: list[str]) -> list[tuple[Any, ...]]:
         return export.connection.execute(query, parameters).fetchall()
 
-    # Users stream by: they are too many to keep.
+    # DuckDB streams the users, as they are too many to load.
     other_names = select(
         "WITH candidates AS MATERIALIZED (SELECT unnest(?) AS name) SELECT name FROM candidates JOIN Users ON name = DisplayName "
         "UNION SELECT name FROM candidates JOIN Users ON lower(name) = UserName",

@@ -119,7 +119,7 @@ FROM (SELECT user_id, known_at FROM messages UNION ALL SELECT user_id, known_at 
 WHERE user_id > 0
 GROUP BY user_id;
 
--- Whose names must not stay in texts: authors, and who was in a team.
+-- People whose names must not stay in texts: authors and members of teams.
 CREATE OR REPLACE TEMP VIEW participants AS
 SELECT a.number, u.UserName AS handle, u.DisplayName AS name, coalesce(iso(a.known_at), '') AS known_at
 FROM Users AS u
@@ -129,7 +129,7 @@ WHERE a.number IS NOT NULL
      SELECT m.UserId FROM TeamMemberships AS m JOIN Teams AS t ON t.Id = m.TeamId WHERE t.CompetitionId = getvariable('competition')
    );
 
--- An author's highest tier, from the day after it was reached. Before three days Kaggle dated tiers anew by the million.
+-- An author's highest tier, from the day after it was reached. On three days Kaggle re-dated millions of tiers: these are left out.
 CREATE OR REPLACE TEMP TABLE tiers AS
 WITH highest AS (
   SELECT *

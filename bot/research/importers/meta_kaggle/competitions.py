@@ -16,7 +16,7 @@ _FILES = resources.files(__package__)
 
 @dataclass(frozen=True)
 class MetaCompetition:
-    """One competition, and what it had of a community before its deadline."""
+    """One competition, and the size of its community before its deadline."""
 
     id: int
     slug: str
@@ -34,7 +34,7 @@ class MetaCompetition:
     kernels: int
     teams: int
     obstacle: str | None
-    """Why no snapshot can be made of it."""
+    """Why no snapshot can be made of it; None: one can."""
     in_mle_bench: bool
     """Whether MLE-bench prepares its data and answers."""
 

@@ -46,9 +46,9 @@ _OPTIONAL = {
     "UserAchievements",
     "RawMarkdown",
 }
-"""Tables and columns that an export may lack: what they tell is unknown then."""
+"""Tables and columns that an export may lack: their values are then unknown."""
 _ROWS = {"UserAchievements": "Tier >= 2"}
-"""Which rows are worth keeping: everybody has been a contributor (1) since July 2025, and most rows are theirs."""
+"""Conditions on the rows to keep: since July 2025 every user is a contributor (1), and most rows only say that."""
 _TEXTS = {"Slug", "Title", "EvaluationAlgorithmName", "Message", "RawMarkdown", "UserName", "DisplayName"}
 _FLAGS = {"EvaluationAlgorithmIsMax", "IsBenchmark", "IsAfterDeadline"}
 
@@ -58,23 +58,23 @@ _ABOUT_FILE = "about.json"
 _MEMORY = "1GB"
 """Of DuckDB's buffers."""
 _PIECE = 128_000_000
-"""Bytes of a CSV file that are converted at a time: DuckDB holds all of a file that it reads exactly."""
+"""Bytes of a CSV file that are converted at a time: for an exact reading, DuckDB loads the whole file."""
 _LONGEST_ROW = 16_000_000
-"""Bytes."""
+"""In bytes."""
 
 
 @dataclass(frozen=True)
 class Export:
     """The open export: a connection to DuckDB in which every table can be selected from.
 
-    All its times are those from which a thing is known: where there is a date alone, the midnight after it.
+    All its times are those from which a thing is known: for a date without a time, the following midnight.
     """
 
     connection: "DuckDBPyConnection"
     sha256: dict[str, str] = field(default_factory=dict)
     """Of each CSV file, by table."""
     unreadable_dates: dict[str, int] = field(default_factory=dict)
-    """How many dates could not be read, by table, if any; such rows are never shown."""
+    """Numbers of unreadable dates, by table, if any; such rows are never shown."""
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def open_export(folder: Path, report: Callable[[str, float], None]) -> Iterator[
 
 
 def _parquet(folder: Path, table: str) -> Path:
-    """Return the folder with the pieces of a converted table, and what was noted of its CSV file."""
+    """Return the folder of a converted table, with its pieces and facts on its CSV file."""
     return folder / _PARQUET / table
 
 
@@ -154,7 +154,7 @@ def _read_about(path: Path) -> dict[str, Any]:
 
 
 def _version(folder: Path, table: str) -> str:
-    """Return what a converted table depends on; the file's time stands for its content."""
+    """Return the version of a converted table; the CSV file's time represents its content."""
     stat = (folder / f"{table}.csv").stat()
     return f"{stat.st_size} {stat.st_mtime_ns} {_TABLES[table]}"
 
@@ -179,7 +179,7 @@ def _convert_new(export: Export, folder: Path, report: Callable[[str, float], No
 
 
 def _convert(export: Export, folder: Path, table: str) -> Iterator[int]:
-    """Convert a CSV file piece by piece, and yield the size of each piece before. Raises SnapshotError if it is not a table."""
+    """Convert a CSV file, and yield the size of each piece before its conversion. Raises SnapshotError if it is not a table."""
     import duckdb
 
     source, target = folder / f"{table}.csv", _parquet(folder, table)
@@ -220,7 +220,7 @@ def _read_header(source: Path, table: str) -> list[str]:
 
 
 def _read_pieces(source: Path) -> Iterator[bytes]:
-    """Yield a file in pieces of whole rows. Raises SnapshotError if it ends within one, of which DuckDB says nothing."""
+    """Yield a file in pieces of whole rows. Raises SnapshotError if it ends within a row, which DuckDB does not report."""
     buffer = b""
     with source.open("rb") as file:
         while chunk := file.read(_PIECE):

@@ -1,4 +1,4 @@
-"""Makes snapshots of competitions of Meta Kaggle, one after the other; a failure does not stop the others."""
+"""Make snapshots of competitions of Meta Kaggle."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -85,7 +85,7 @@ def import_competition(
 
 
 def _link_task(task: Path, folder: Path) -> dict[str, Any]:
-    """Link a task's data and answers, and return what its manifest says of them."""
+    """Link a task's data and answers, and return the fields of its manifest."""
     link_files(task, folder, lambda name: name.split("/")[0] not in _REPLACED, lambda count: None)
     content = json.loads((task / MANIFEST).read_text(encoding="utf-8"))
     content.pop("dated_at_deadline", None)
@@ -96,7 +96,7 @@ def _link_task(task: Path, folder: Path) -> dict[str, Any]:
 
 
 def _community_only(competition: MetaCompetition, folder: Path) -> dict[str, Any]:
-    """Describe a competition without its data, and return what its manifest says of it."""
+    """Write the description of a competition without data, and return the first fields of its manifest."""
     title = competition.title or competition.slug
     description = f"# {title}\n\nMetric: {competition.metric}. This snapshot contains the community but no data.\n"
     (folder / DESCRIPTION).write_text(description, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Takes people's names, handles and e-mail addresses out of texts; authors of the snapshot become numbers."""
+"""Remove people's names, handles and e-mail addresses from texts; authors of the snapshot become numbers."""
 
 import re
 import unicodedata
@@ -26,18 +26,18 @@ _PAGES = re.compile(
     r"|docs|forums|general|getting-started|host|jobs|kaggle|kernels|learn|learn-forum|me|models|notebooks|organizations|privacy"
     r"|product|product-feedback|progression|questions-and-answers|rankings|search|solutions|static|terms|work|writeups|\d+"
 )
-"""What follows kaggle.com/ where it is not a handle."""
+"""First parts of Kaggle's paths that are not handles."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0981-\u0df3"
-"""Accents and vowels that are characters of their own."""
+"""Accents and vowels that are separate characters."""
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
 )
-"""Thai, Chinese, Japanese, Korean and others, in which no space need part a name from other words."""
+"""Thai, Chinese, Japanese, Korean and others, in which names need no spaces around them."""
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
 _TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W{_UNSPACED}]|[{_MARKS}])+")
 _WORD = rf"[^\W\d_][\w{_MARKS}]*(?:['’-](?!s\b)[\w{_MARKS}]+)*"
 _CAPITAL_WORD = rf"(?![a-z]){_WORD}"
-"""Also one of a script that has no capitals."""
+"""A word with a capital, or of a script without capitals."""
 _FULL_NAMES = re.compile(rf"\b{_CAPITAL_WORD}(?: {_CAPITAL_WORD})+")
 _ADDRESSEE = re.compile(rf"\b(?!and\b)({_WORD})((?: {_CAPITAL_WORD})?)")
 _GREETING = re.compile(
@@ -53,7 +53,7 @@ _SIGN_OFF = re.compile(
     rf"({_WORD}(?: {_CAPITAL_WORD})?)(?=\W*\Z)"
 )
 _NAME_ENDS = re.compile(r"[ \t]*(?:[^\w \t]|\Z|and\b|for\b)")
-"""What follows a name that is also a word; before another word it is not one."""
+"""What follows a word that is used as a name; before other words it is an ordinary word."""
 _NEAR_CUE = re.compile(
     r"(?:\b(?i:and|as|ask|by|cc|colleague|credits? to|friend|from|i am|i'm|like|per|ping|see|teammates?|than|this is|to|via|with)"
     rf",? @?)({_WORD})\b(?! {_CAPITAL_WORD})"
@@ -63,20 +63,20 @@ _NEAR_CUE = re.compile(
     rf"|, ({_WORD})\b(?=[.!?]*[ \t\r]*$)",
     re.MULTILINE,
 )
-"""Where a common first name is that of a person."""
+"""Contexts in which a common first name means a person."""
 _LETTERS = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "ß": "ss"})
 _IDENTIFIER = re.compile(
     r"(?m)(?:(?:^|\")\s*(?:@|(?:import|from|def|class)\s+)|\.)([^\W\d]\w*)|\b([^\W\d]\w*)(?=\(|\[|\.\w|\s*=[^=])"
 )
-"""A word of code, which would not run without it."""
+"""A word that code needs to run."""
 
 
 @dataclass(frozen=True)
 class Participant:
-    """Somebody who posts in the snapshot, or was in one of the competition's teams."""
+    """An author of the snapshot, or a member of one of the competition's teams."""
 
     number: int | None
-    """Of an author."""
+    """The author's number; None: a member who wrote nothing."""
     handle: str | None
     name: str | None
     known_at: str = ""
@@ -84,7 +84,7 @@ class Participant:
 
 
 def find_full_names(text: str, *, is_code: bool = False) -> Iterator[str]:
-    """Yield what may be another user's name: linked and mentioned handles, and two or three capitalised words in a row."""
+    """Yield possible names of other users: linked and mentioned handles, and two or three capitalised words in a row."""
     yield from (handle for _, handle in _LINK.findall(text))
     for prose in () if is_code else _CODE.split(text)[::2]:
         yield from _MENTION.findall(prose)
@@ -95,16 +95,16 @@ def find_full_names(text: str, *, is_code: bool = False) -> Iterator[str]:
 
 
 def find_first_names(text: str) -> Iterator[str]:
-    """Yield what is somebody's first name if it is a common one."""
+    """Yield words that are first names if they are common ones."""
     for words in _NEAR_CUE.findall(text):
         yield from (word for word in words if word[:1].isupper() and not _is_ordinary(_tokens(word)))
 
 
 class NameRemover:
-    """Removes what names people; authors are `author-7`, others and those who have not posted yet are `someone`.
+    """Replaces names: authors become `author-7`, others and those who have not posted yet `someone`.
 
-    A name is replaced wherever it stands as whole words, unless all its words are ordinary ones. Parts of a name count where
-    they do not begin with a small letter, or somebody is addressed.
+    A name is replaced wherever it occurs as whole words, unless all its words are ordinary ones. A part of a name is replaced
+    if it does not begin with a small letter, or if it addresses a person.
     """
 
     def __init__(
@@ -116,8 +116,8 @@ class NameRemover:
     ) -> None:
         """Take the participants, full names and handles of other users, and first names that are common among users.
 
-        What the description of the competition names is no secret, and may be what it is about: other users' names that stand
-        there stay, and so do participants' first and last names that stand there twice.
+        Names in the description of the competition are public, and may be its subject: other users' names that occur there are
+        kept, and so are participants' first and last names that occur there twice.
         """
         described = Counter(_tokens(description))
         self._first_names = frozenset(name for name in first_names if name not in description)
@@ -142,7 +142,7 @@ class NameRemover:
         self._unspaced = [name for names in self._by_first.values() for name in names if _is_unspaced(name)]
 
     def clean_post(self, text: str, posted_at: str) -> str:
-        """Return the markdown of a time without names."""
+        """Return the markdown of a post without names."""
         pieces = _CODE.split(unicodedata.normalize("NFC", text))  # prose and code by turns
         pieces[::2] = (self._clean_prose(prose, posted_at) for prose in pieces[::2])
         pieces[-1] = _SIGN_OFF.sub(
@@ -151,7 +151,7 @@ class NameRemover:
         return self.clean_source("".join(pieces), posted_at)
 
     def clean_source(self, text: str, posted_at: str) -> str:
-        """Return a notebook or script of a time without names; `@` begins decorators there, and is left alone."""
+        """Return a notebook or script without names; `@`, which starts decorators, is left alone."""
         text = _LINK.sub(lambda match: self._replace_link(match, posted_at), _ADDRESS_IN_CODE.sub(_EMAIL, text))
         identifiers = {word for words in _IDENTIFIER.findall(text) for word in words}
         text = self._replace_names(text, {word.casefold() for word in identifiers}, posted_at)
@@ -200,7 +200,7 @@ class NameRemover:
         return text
 
     def _replace_addressees(self, text: str, rest: str, posted_at: str) -> str:
-        """Replace the names of those who are addressed; `rest` is what follows."""
+        """Replace the names of people who are addressed; `rest` is the text that follows."""
 
         def replace(match: re.Match[str]) -> str:
             first, second = match.groups()
@@ -235,7 +235,7 @@ def _alias(person: Participant | None, posted_at: str) -> str:
 
 
 def _is_capital(word: str) -> bool:
-    """Return whether a word may be part of a name: others begin with a small letter, or are abbreviations."""
+    """Return whether a word may be part of a name: it has no small initial, and is not an abbreviation."""
     return not word[0].islower() and not (word.isupper() and len(word) < 5)
 
 

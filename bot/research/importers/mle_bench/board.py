@@ -18,7 +18,7 @@ _OLD_DATE = "%m/%d/%Y %I:%M:%S %p"
 
 @dataclass(frozen=True)
 class LeaderboardCsvRow:
-    """One team: its score as it is written, and when it was submitted, if that is known (aware UTC)."""
+    """One team: its score as written, and the time of its submission, if known (aware UTC)."""
 
     score: str
     submitted_at: datetime | None

@@ -47,7 +47,7 @@ class SubmissionColumns:
     respelled: bool
     """Whether the source spells ids differently from the sample (`1.0` for `1`)."""
     notes: tuple[str, ...]
-    """Remarks on what a reader would not expect."""
+    """Remarks on unusual properties."""
 
     @property
     def rows(self) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ class ThreadMessage:
 
 @dataclass(frozen=True)
 class DiscussionThread:
-    """A discussion: the opening message first, each answer after what it answers."""
+    """A discussion: the opening message first, each answer after the message that it answers."""
 
     title: str | None
     messages: tuple[ThreadMessage, ...]
@@ -51,7 +51,7 @@ class DiscussionThread:
 
 @dataclass
 class _Open:
-    """A message whose text may go on."""
+    """A message whose text may continue."""
 
     match: re.Match[str] | None
     parent: int | None
@@ -65,7 +65,7 @@ class _Open:
 
 
 def read_thread(text: str) -> DiscussionThread | None:
-    """Return the discussion that a text with newline line ends holds; None if it holds none."""
+    """Return the discussion in a text with newline line ends; None: it is not one."""
     lines = text.lstrip("\n").rstrip().split("\n")
     title = None
     if lines[0].startswith("# "):
@@ -94,7 +94,7 @@ FROM = "MLE-Live"
 DATED = f"{FROM}; undated, so given the deadline as its time"
 """The `source` of a row that was given the deadline as its time."""
 _KERNEL_FIELDS = tuple(name for name, field in KernelRow.model_fields.items() if field.is_required())
-"""Those that a row must have, null where they are not known."""
+"""Fields that a row must have; null: unknown."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,12 @@ class ImportCounts:
 
     rows: RowCounts
     undated: RowCounts
-    """Those of them without a time of their own."""
+    """Imported rows without their own time."""
     omitted: tuple[Reason, ...]
     remarks: tuple[Reason, ...]
     """Faults of imported entries."""
     broken: tuple[Reason, ...]
-    """Lists of entries of which nothing could be read."""
+    """Lists of entries that could not be read."""
 
 
 class CommunityWriter:

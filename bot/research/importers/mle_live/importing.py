@@ -72,7 +72,7 @@ class LiveImportResult:
     """The snapshot, if there is one."""
     counts: ImportCounts | None = None
     sentence: str | None = None
-    """Why there is none, and what to do."""
+    """Why there is no snapshot, and what to do."""
 
     @property
     def whole(self) -> bool:
@@ -189,7 +189,7 @@ def _import_one(
 
 
 def _there_already(place: Path, slug: str, task: Path, *, at_deadline: bool) -> LiveImportResult:
-    """Return the result where the snapshot's name is taken; nothing is replaced."""
+    """Return the result for a name that is taken; nothing is replaced."""
     manifest = read_manifest(place, Problems())
     if place.resolve() == task.resolve():
         sentence = f"{place} is the task itself: name another folder with --out"

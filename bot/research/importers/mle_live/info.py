@@ -42,7 +42,7 @@ class ReasonCounter:
         self._examples: dict[str, list[str]] = {}
 
     def add(self, text: str, example: str) -> None:
-        """Count a reason, to be read after a number, such as `kernels without a text`, once more."""
+        """Count a reason, worded to follow a number, such as `kernels without a text`."""
         self._counts[text] += 1
         examples = self._examples.setdefault(text, [])
         if len(examples) < MAX_EXAMPLES:
@@ -57,7 +57,7 @@ class ReasonCounter:
 
 
 MAX_FILE_BYTES = 16_000_000
-"""Bytes; a larger one is not read."""
+"""Larger files are not read."""
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -67,7 +67,7 @@ class Unread:
     """Why a file has no text."""
 
     reason: str
-    """To be read after the plural of what the file is, such as `whose file is missing`."""
+    """A clause such as `whose file is missing`, which follows a plural noun."""
 
 
 @dataclass(frozen=True)
