@@ -243,7 +243,7 @@ class OpenAIModel:
         deadline = asyncio.get_running_loop().time() + limits.seconds
 
         def asks(request: ProxiedPrompt) -> Callable[[], Awaitable[Reply]]:
-            payload = request.body(model, self._most(model, limits))
+            payload = request.body(model, self._max_tokens(model, limits))
 
             async def send() -> Reply:
                 key, silence = self._endpoint.key, self._endpoint.timeout
@@ -303,11 +303,11 @@ class OpenAIModel:
     def _payload(self, model: str, question: _Question, limits: CallLimits) -> dict[str, Any]:
         tool = None if model in self._without_tools else question.tool
         request_fields = question.plain() if tool is None else question.native(tool)
-        max_tokens = self._most(model, limits)
+        max_tokens = self._max_tokens(model, limits)
         return {"model": model, **request_fields} | ({self._limit_name: max_tokens} if max_tokens else {})
 
-    def _most(self, model: str, limits: CallLimits) -> int | None:
-        """Return the most tokens that a model's answer may have; None: they are not bounded."""
+    def _max_tokens(self, model: str, limits: CallLimits) -> int | None:
+        """Return the maximum number of tokens of a model's answer; None: it is not limited."""
         max_tokens = limits.max_tokens or self._endpoint.max_tokens
         return min(max_tokens, self._most_tokens.get(model, max_tokens)) if max_tokens else None
 

@@ -77,18 +77,18 @@ def copies_of(train: UserTable, target: str) -> dict[str, str]:
     """Return, by column, a clause on how it gives the target away in the first rows: as a copy, or by gaps."""
     rows = [row for row in islice(train.rows(), _HEAD_ROWS) if row[train.header.index(target)]]
     place = train.header.index(target)
-    odd: dict[str, str] = {}
+    clauses: dict[str, str] = {}
     for number, name in enumerate(train.header):
         pairs = [(row[number], row[place]) for row in rows if row[number]]
         if number == place:
             continue
         if _is_copy({*pairs}, len(pairs)):
-            odd[name] = "says the same as"
+            clauses[name] = "says the same as"
         elif _ROWS_OF_COPY <= len(pairs) <= len(rows) - _ROWS_OF_COPY:
             with_value, without = {value for _, value in pairs}, {row[place] for row in rows if not row[number]}
             if with_value.isdisjoint(without) and len(with_value | without) <= _FEWEST:
-                odd[name] = "has values for some classes alone of"
-    return odd
+                clauses[name] = "has values for some classes alone of"
+    return clauses
 
 
 def _is_copy(pairs: Set[tuple[str, str]], rows: int) -> bool:

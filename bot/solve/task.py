@@ -136,12 +136,12 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
         are_integers = all(number == int(number) for number in numbers if number is not None)
         has_few = len(values) <= _MAX_WHOLE and values.total() >= _MIN_MEAN_ROWS * len(values)
         return "classes" if are_integers and has_few else "quantity"
-    odd = [value for value, number in zip(values, numbers, strict=True) if number is None]
-    odd_rows = sum(values[value] for value in odd)
-    are_many = len(values) - len(odd) > _MAX_WHOLE or any(number % 1 for number in numbers if number is not None)
-    if are_many and odd_rows <= _MAX_WORDS_SHARE * values.total():
+    words = [value for value, number in zip(values, numbers, strict=True) if number is None]
+    word_rows = sum(values[value] for value in words)
+    are_many = len(values) - len(words) > _MAX_WHOLE or any(number % 1 for number in numbers if number is not None)
+    if are_many and word_rows <= _MAX_WORDS_SHARE * values.total():
         raise UsageError(
-            f"the target `{target}` holds numbers, but {odd[0]!r} or the like in {plural(odd_rows, 'row')} of {name}: "
+            f"the target `{target}` holds numbers, but {words[0]!r} or the like in {plural(word_rows, 'row')} of {name}: "
             "remove these rows, or leave the cells empty to have them predicted"
         )
     if metric_name is None and values.total() < 2 * len(values):
@@ -161,9 +161,9 @@ def metric_of(metric_name: str | None, kind: Kind, values: Counter[str], target:
         raise UsageError(f"--metric {metric_name}: unknown; {nearest_metric(metric_name)}")
     metric = METRICS[metric_name]
     if metric.input_kind == "number" and not metric.of_classes:
-        odd = next((cell for cell in values if finite_number(cell) is None), None)
-        if odd is not None:
-            raise UsageError(f"--metric {metric_name} needs numbers, but the target `{target}` holds {odd!r}")
+        word = next((cell for cell in values if finite_number(cell) is None), None)
+        if word is not None:
+            raise UsageError(f"--metric {metric_name} needs numbers, but the target `{target}` holds {word!r}")
     if metric.of_classes and len(values) * 2 > values.total():
         raise UsageError(
             f"--metric {metric_name} scores classes, but the target `{target}` has {len(values):,} different values in "

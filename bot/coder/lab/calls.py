@@ -178,12 +178,12 @@ class DoneCommand:
 
     method: _Paragraphs = ""
     components: _Paragraphs = ""
-    """What each brought."""
+    """The gain of each."""
     limitations: _Paragraphs = ""
     next: _Paragraphs = ""
-    """Steps that somebody may take."""
+    """Possible next steps."""
     other: _Paragraphs = ""
-    """Text under no such heading."""
+    """Text without one of these headings."""
 
 
 Arguments = (

@@ -156,13 +156,13 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
             raise Unparsable(f"the shares sum to {total:.2f}: they are parts of what is left, at most 1 in all")
         other_drafts: list[DraftPlan | OpenDraft] = list(self.open_drafts)
         for draft in answer.drafts:
-            for other in other_drafts:
-                titles = f"drafts {draft.title!r} and {other.title!r}"
-                if _are_similar({*draft.ideas}, {*other.ideas}):
+            for other_draft in other_drafts:
+                titles = f"drafts {draft.title!r} and {other_draft.title!r}"
+                if _are_similar({*draft.ideas}, {*other_draft.ideas}):
                     raise Unparsable(f"{titles} have more than half of their ideas in common")
                 # The node that a draft starts from may be fixed, and not its plan's choice.
-                same_codebase = draft.codebase == other.codebase and not self.parents
-                if same_codebase and _are_similar(_words(draft.aim), _words(other.aim)):
+                same_codebase = draft.codebase == other_draft.codebase and not self.parents
+                if same_codebase and _are_similar(_words(draft.aim), _words(other_draft.aim)):
                     raise Unparsable(f"{titles} extend the same script with the same aim")
             other_drafts.append(draft)
         return answer

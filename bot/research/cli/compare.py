@@ -73,15 +73,15 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def _row(comparison: Comparison, pair: Pair) -> tuple[str, ...]:
-    it = pair.win_rate
-    within = f" ({interval(it)})" if interval(it) else ""
+    difference = pair.win_rate
+    within = f" ({interval(difference)})" if interval(difference) else ""
     return (
         f"{comparison.label(pair.first)} over {comparison.label(pair.second)}",
-        f"{points(it.mean)}{within}",
+        f"{points(difference.mean)}{within}",
         percentage(pair.chance) if within else "–",
         "yes" if pair.settled else "no",
         competitions_needed(comparison, pair),
-        f"{it.pairs} on {it.competitions}",
+        f"{difference.pairs} on {difference.competitions}",
     )
 
 

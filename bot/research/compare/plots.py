@@ -125,13 +125,13 @@ def difference_chart(comparison: Comparison) -> Chart | None:
     y_axis = Axis(rows[-1][0] - 0.5, 0.5, names=rows)
     series = [Series("", "ink dashed", [(0.0, y_axis.low), (0.0, y_axis.high)], "line")]
     for (row, _), pair in zip(rows, pairs, strict=True):
-        it, kind = pair.win_rate, "ours" if pair.settled else "muted"
-        if it.low is not None and it.high is not None:
-            series.append(Series("", f"{kind} wide", [(it.low, row), (it.high, row)], "line"))
-        dots = [(value, row - 0.22) for value in it.by_competition.values()]
-        notes = [f"{name}: {points(value)}" for name, value in it.by_competition.items()]
+        difference, kind = pair.win_rate, "ours" if pair.settled else "muted"
+        if difference.low is not None and difference.high is not None:
+            series.append(Series("", f"{kind} wide", [(difference.low, row), (difference.high, row)], "line"))
+        dots = [(value, row - 0.22) for value in difference.by_competition.values()]
+        notes = [f"{name}: {points(value)}" for name, value in difference.by_competition.items()]
         series.append(Series("", "good", dots, notes=notes))
-        series.append(Series("", kind, [(it.mean, row)], glyph="◆", notes=[_note(pair)]))
+        series.append(Series("", kind, [(difference.mean, row)], glyph="◆", notes=[_note(pair)]))
     title = f"By how many points of teams beaten {leader} is ahead; the table of pairs shows the same"
     return Chart(title, x_axis, y_axis, series, height=70 + _ROW * len(pairs), room=(200, 26, 14, 42))
 
@@ -143,7 +143,7 @@ def _values(pair: Pair) -> Sequence[float]:
 
 
 def _note(pair: Pair) -> str:
-    it = pair.win_rate
-    within = f" ({interval(it)})" if interval(it) else ""
-    basis = f"{plural(it.competitions, 'competition')}, {plural(it.pairs, 'pair')}"
-    return f"{points(it.mean)} points{within}; {basis}; p = {percentage(pair.chance)}"
+    difference = pair.win_rate
+    within = f" ({interval(difference)})" if interval(difference) else ""
+    basis = f"{plural(difference.competitions, 'competition')}, {plural(difference.pairs, 'pair')}"
+    return f"{points(difference.mean)} points{within}; {basis}; p = {percentage(pair.chance)}"

@@ -369,8 +369,8 @@ def _distinct(names: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
     distinct: dict[str, None] = {}
     for name, place in zip(names, places, strict=True):
         base = name or f"Unnamed: {place}"
-        ways = (base, *(f"{base}.{n}" for n in range(1, len(names) + 1)))
-        distinct[next(way for way in ways if way not in distinct)] = None
+        candidates = (base, *(f"{base}.{n}" for n in range(1, len(names) + 1)))
+        distinct[next(name for name in candidates if name not in distinct)] = None
     return tuple(distinct)
 
 
