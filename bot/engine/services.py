@@ -174,7 +174,7 @@ async def open_context(
             limits=CallLimits(max_tokens=models.section.max_tokens),
             estimate=model_access.estimate,
             recorder=RecordingWriter(settings.record) if settings.record else None,
-            ageless=frozenset((ITEM,) if settings.knowledge == "all" else ()),
+            timeless_kinds=frozenset((ITEM,) if settings.knowledge == "all" else ()),
             timed=lambda: stopwatch.measure("model"),
             usefulness=None
             if choice.kind == "builtin"

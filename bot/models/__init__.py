@@ -91,7 +91,7 @@ class Prompt(Protocol[AnswerT_co]):
         ...
 
     def items(self) -> Sequence[Item]:
-        """Return the posts that the text contains, and what was derived from posts, with their times."""
+        """Return the posts that the text contains, and items derived from posts, with their times."""
         ...
 
 

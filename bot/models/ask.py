@@ -30,7 +30,7 @@ PromptT = TypeVar("PromptT", bound=Prompt[Any])
 
 
 def without_secrets(prompt: PromptT, redactor: Redactor) -> PromptT:
-    """Return a prompt of the same kind whose messages hold no secret; the same one where they hold none.
+    """Return a prompt of the same kind without secrets in its messages, or the same one if there are none.
 
     Raises BotError: a secret is in a place that cannot be redacted; the prompt must not be sent.
     """
@@ -107,7 +107,7 @@ class _UnderWay:
     sent: bool = False
     """Whether its call no longer waits for its turn."""
     end: asyncio.TimerHandle | None = None
-    """What ends it, once nobody waits for it."""
+    """Ends the call, once nobody waits for it."""
 
     async def send(self, bound: Bound) -> None:
         """Note that the call is made now."""
@@ -130,11 +130,11 @@ class Asker:
         limits: CallLimits | None = None,
         in_flight: int = CALLS_IN_FLIGHT,
         recorder: RecordingWriter | None = None,
-        ageless: frozenset[str] = frozenset(),
+        timeless_kinds: frozenset[str] = frozenset(),
         timed: Callable[[], AbstractContextManager[None]] = nullcontext,
         usefulness: Usefulness | None = None,
     ) -> None:
-        """Begin or resume the calls of a run; what it spent before counts.
+        """Start or resume the calls of a run, including its earlier spending.
 
         Args:
             model: answers; a `Bindable` one is bound to each step.
@@ -143,7 +143,7 @@ class Asker:
             budget: the run's; None: calls are not bounded.
             estimate: the cost of tokens for a role, such as `OpenAIModel.estimate`; by default nothing.
             in_flight: most calls at once in the run; further ones wait.
-            ageless: kinds of items that prompts may hold though they are newer than the clock.
+            timeless_kinds: kinds of items that prompts may hold though they are newer than the clock.
             timed: a context that is opened around each call, for a stopwatch.
             usefulness: counts answers that cannot be used, which end the model's part; None: they are not counted.
         """
@@ -156,7 +156,7 @@ class Asker:
             estimate=estimate,
             limits=limits,
             in_flight=in_flight,
-            ageless=ageless,
+            timeless_kinds=timeless_kinds,
             timed=timed,
         )
         self.steps = steps

@@ -10,7 +10,7 @@ from bot.models import CallLimits, Message, Usage
 from state.errors import UsageError
 
 Estimate = Callable[[str, Usage], float | None]
-"""Returns the cost (USD) of tokens for a role; None where the price is unknown."""
+"""Returns the cost (USD) of tokens for a role; None: the price is unknown."""
 
 MOST_ANSWER_TOKENS = 16_000
 """Longest answer under a cap, unless set otherwise: an unbounded answer would have no highest price."""

@@ -72,7 +72,7 @@ class Outcome:
 
 
 async def _ignore_bound(bound: Bound) -> None:
-    """Do nothing once a call's reservation stands."""
+    """Do nothing once a call's reservation is made."""
 
 
 class Calls:
@@ -89,16 +89,16 @@ class Calls:
         estimate: Estimate = free,
         limits: CallLimits | None = None,
         in_flight: int = CALLS_IN_FLIGHT,
-        ageless: frozenset[str] = frozenset(),
+        timeless_kinds: frozenset[str] = frozenset(),
         timed: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        """Begin or resume the calls of a run; the arguments are those of `Asker`."""
+        """Start or resume the calls of a run; the arguments are those of `Asker`."""
         self.store = store
         self.run_id = run_id
         self.limits = limits or CallLimits()
         self._model = model
         self._clock = clock
-        self._ageless = ageless
+        self._timeless_kinds = timeless_kinds
         self._timed = timed
         self._spent = read_spending(store, run_id).get(_LEDGER, Spending())
         self._budget = budget or unbounded()
@@ -120,7 +120,7 @@ class Calls:
     def attempt(self, prompt: Prompt[Any], step: str, role: str, node: int | None) -> Attempt:
         """Return an attempt at a prompt, to be made now. Raises BotError: the prompt holds something newer than the clock."""
         as_of = self._clock.as_of()
-        ensure_known(prompt, as_of, self._ageless)
+        ensure_known(prompt, as_of, self._timeless_kinds)
         items = tuple(prompt.items())
         return Attempt(step, role, node, prompt.name, prompt.messages(), items, prompt_hash(prompt), as_of)
 
@@ -153,7 +153,7 @@ class Calls:
         return outcome
 
     async def charge_lost(self, attempt: Attempt, usage: Usage, model: str) -> None:
-        """Log and charge a call whose end nobody saw, though it was sent: at these tokens, the most that it can have used."""
+        """Log and charge a call that was sent and whose end is unknown, at these tokens, the most that it can have used."""
         reply = Completion(None, "", usage, model, self._estimate(attempt.role, usage))
         await self._log_and_charge(attempt, reply, 0.0, self._budget)
 
@@ -236,11 +236,11 @@ def _cached_messages(store: Store, run_id: str, attempt: Attempt) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def ensure_known(prompt: Prompt[Any], as_of: datetime, ageless: frozenset[str]) -> None:
+def ensure_known(prompt: Prompt[Any], as_of: datetime, timeless_kinds: frozenset[str]) -> None:
     """Raise BotError if a prompt holds an item newer than the clock, or without a time zone: a bug must not leak it."""
     for item in prompt.items():
         is_late = item.time.tzinfo is None or item.time > as_of
-        if is_late and item.id.partition("/")[0] not in ageless:
+        if is_late and item.id.partition("/")[0] not in timeless_kinds:
             raise BotError(
                 f"the prompt {prompt.name} holds {item.id} of {item.time.isoformat()}, later than the clock "
                 f"{as_of.isoformat()}; it was not sent"

@@ -20,13 +20,13 @@ from state.redaction import Redactor
 _WAYS: tuple[dict[str, Any], ...] = ({"stream": True, "stream_options": {"include_usage": True}}, {"stream": True}, {})
 """How an answer is asked for; the next way is tried where an endpoint refuses one."""
 _EVENTS = (b"data:", b"event:", b"id:", b"retry:", b": ")
-"""How a stream begins."""
+"""The start of a stream."""
 _AFTER_END, _AFTER_ALL = 10.0, 0.2
 """Seconds that an answer's tokens have to come after its text has ended; and the connection's end after all of it."""
 
 
 class Unfinished(Exception):
-    """A streamed answer broke off; `body` is what came of it, as a whole one would be, and the text says why it ended."""
+    """A streamed answer broke off; `body` is the part received, as an unstreamed one, and the text is the reason."""
 
     def __init__(self, reason: str, body: bytes) -> None:
         super().__init__(reason)
@@ -45,7 +45,7 @@ class ChatClient:
         """The way in which each model was last answered."""
         self._streamed_last: dict[str, bool] = {}
         self._given_up: dict[bytes, float] = {}
-        """Requests of which nothing had come when they were given up: until when (loop's clock) they may be answered."""
+        """Requests that were given up without an answer, and until when (loop's clock) one may still come."""
 
     def streams(self, model: str) -> bool:
         """Return whether a model's last answer came as a stream."""

@@ -20,7 +20,7 @@ _MOST_PER_TOKEN = 7.0
 _SURELY_CUT, _COMPARED_FROM = 5.5, 8_000
 """Characters of a token below which nothing is taken for cut, and of a prompt from which on it is looked at."""
 _NOTE = 50
-"""Characters of the note on what is left out of a message."""
+"""Characters of the note on an omission from a message."""
 _SHARE = 15 / 16
 """Of a context that is used, as tokens are estimated."""
 
@@ -113,7 +113,7 @@ class Window:
     """Characters of a prompt's token; None: not known yet."""
 
     def learn(self, refusal: ContextRefusal, characters: int) -> None:
-        """Take in a refusal of a prompt with so many characters."""
+        """Learn from a refusal of a prompt with so many characters."""
         self.limit = refusal.limit or self.limit
         if refusal.prompt:
             # vLLM counts no further than it has to, and says "at least".
@@ -165,7 +165,7 @@ class Window:
 
 
 def shortened(messages: Sequence[Message], characters: int) -> list[Message]:
-    """Return messages with so many characters together: the longest ones lose their middle, all to the same length."""
+    """Return messages of so many characters in total: the longest ones lose their middle, all to the same length."""
     lengths = sorted(len(message.content) for message in messages)
     max_characters, remaining_characters = characters, characters
     for position, length in enumerate(lengths):

@@ -167,7 +167,7 @@ class OpenAIModel:
         await self._connection.aclose()
 
     def estimate(self, role: str, usage: Usage) -> float | None:
-        """Return the cost (USD) of tokens at the role's model; None where its price is unknown."""
+        """Return the cost (USD) of tokens at the role's model; None: its price is unknown."""
         return self._pricing.cost(self._endpoint.model_for(role), usage)
 
     def abilities(self, role: str) -> Abilities:

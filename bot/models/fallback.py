@@ -102,7 +102,7 @@ class FallbackModel:
         self._current = self._answerers[0]
 
     def estimate(self, role: str, usage: Usage) -> float | None:
-        """Return the highest cost (USD) of tokens among the models; None where a price is unknown."""
+        """Return the highest cost (USD) of tokens among the models; None: a price is unknown."""
         costs = [answerer.estimate(role, usage) for answerer in self._answerers]
         known_costs = [cost for cost in costs if cost is not None]
         return max(known_costs) if len(known_costs) == len(costs) else None
@@ -129,7 +129,7 @@ class FallbackModel:
     async def _try(
         self, answerer: Answerer, call: _Call, remaining_count: int, prompt: Prompt[AnswerT], role: str
     ) -> Completion[AnswerT] | None:
-        """Return the answer; None where there is none, which is then noted in `call`."""
+        """Return the answer; None: there is none, which is noted in `call`."""
         limits = call.limits(remaining_count)
         if limits.seconds <= 0 and not answerer.instant:
             call.failures.append((answerer, ModelUnavailable("no time left")))

@@ -22,7 +22,7 @@ class Block:
     end: int | None
 
     def code(self, lines: Sequence[str]) -> str:
-        """Return what stands between the fences."""
+        """Return the text between the fences."""
         return "\n".join(lines[self.opened + 1 : self.end])
 
 

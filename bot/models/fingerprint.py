@@ -13,7 +13,7 @@ class Stable(Protocol):
     """A prompt that can leave out what varies between equal runs, such as the time that is left."""
 
     def fingerprint(self) -> Sequence[Message]:
-        """Return the messages with a stand-in for whatever varies."""
+        """Return the messages with stand-ins for everything that varies."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Requests of foreign programs: each goes to an endpoint in its own dialect, and the answer is passed on as it comes."""
+"""Requests of third-party programs: each goes to an endpoint in its own dialect, and the answer is passed on as it comes."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from state.errors import ModelUnavailable
 from state.redaction import RedactedStream, Redactor
 
 PROBE = "Answer with one word: yes."
-"""What is asked to see whether an endpoint answers at all."""
+"""The question that shows whether an endpoint answers at all."""
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,20 @@ class Answer:
     kind: str
     """Its content type, such as `text/event-stream`."""
     pieces: AsyncIterator[bytes]
-    """Its body without keys; raises ModelUnavailable where it breaks off, or becomes too long."""
+    """Its body without keys; raises ModelUnavailable if it breaks off or becomes too long."""
     ends: float
     """When it must have come whole, by the loop's clock."""
 
 
 @runtime_checkable
 class ProxiedPrompt(Protocol):
-    """What a `Prompt` has besides if it is a foreign program's own request; its messages are all that is sent, for the log."""
+    """A `Prompt` that is a third-party program's own request; its messages are all that is sent, for the log."""
 
     path: str
     """Below the endpoint's address, such as `/chat/completions`."""
 
     def body(self, model: str, max_tokens: int | None) -> dict[str, Any]:
-        """Return the request for a model, whose answer may have so many tokens."""
+        """Return the request for a model, whose answer may have at most so many tokens."""
         ...
 
     def headers(self, key: str) -> Mapping[str, str]:
@@ -52,7 +52,7 @@ class ProxiedPrompt(Protocol):
         ...
 
     async def take(self, answer: Answer) -> Reply:
-        """Pass an answer on, and return what it held; it is charged even where it broke off.
+        """Pass an answer on, and return its contents; it is charged even if it broke off.
 
         Raises Rejected: it is an error, sent with status 200; ModelUnavailable: it broke off before anything was passed on.
         """
@@ -60,7 +60,7 @@ class ProxiedPrompt(Protocol):
 
 
 class PassingClient:
-    """Sends requests of foreign programs to one endpoint."""
+    """Sends requests of third-party programs to one endpoint."""
 
     def __init__(self, connection: EndpointConnection, redactor: Redactor) -> None:
         """Set the endpoint; `redactor` removes the keys of all endpoints from answers."""

@@ -38,7 +38,7 @@ class Pricing:
         self._base_url = base_url
 
     def cost(self, model: str, usage: Usage) -> float | None:
-        """Return a call's cost (USD); None where the model's price is unknown."""
+        """Return a call's cost (USD); None: the model's price is unknown."""
         if model in self._configured:
             return self._configured[model].cost(usage)
         return _list_cost(model, usage, self._base_url)

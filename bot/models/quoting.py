@@ -1,4 +1,4 @@
-"""Foreign text in prompts: quoted between delimiters that it cannot close, without invisible or control characters."""
+"""Untrusted text in prompts: quoted between delimiters that it cannot close, without invisible or control characters."""
 
 import hashlib
 import re
@@ -73,7 +73,7 @@ def _clean_character(character: str) -> str:
 
 
 def line(text: object, limit: int = 200) -> str:
-    """Return foreign text that is shown outside a fence, such as a title or a column's name, as one line of about that length.
+    """Return untrusted text that is shown outside a fence, such as a title or a column's name, as one line of about that length.
 
     It is a Jinja filter too: `{{ title | line }}`. Without line breaks it can be neither a heading nor a message of its
     own; without opening angle brackets and runs of backticks it opens and closes no fence.
@@ -85,12 +85,12 @@ def line(text: object, limit: int = 200) -> str:
 
 
 def in_quotes(text: object, limit: int = 200) -> str:
-    """Return foreign text, such as a title, as `line` does, in quotation marks that it cannot close; a Jinja filter, too."""
+    """Return untrusted text, such as a title, as `line` does, in quotation marks that it cannot close; a Jinja filter, too."""
     return '"' + line(text, limit).replace('"', "'") + '"'
 
 
 def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, **attributes: object) -> str:
-    """Put foreign text into a fence.
+    """Put untrusted text into a fence.
 
     It is a Jinja filter too: `{{ text | quoted("message/7", votes=3) }}`.
 
@@ -116,7 +116,7 @@ def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, 
 
 
 def _attribute(value: object) -> str:
-    """Return one bounded line without quotes or angle brackets: names and titles are foreign too."""
+    """Return one bounded line without quotes or angle brackets: names and titles are untrusted too."""
     line = " ".join(clean(str(value)).split())
     return re.sub(r'["<>]', "'", line)[:_ATTRIBUTE_LENGTH]
 

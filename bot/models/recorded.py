@@ -33,7 +33,7 @@ class RecordedCall(ClosedModel):
     model: str
     cost_usd: float | None = None
     fault: str | None = None
-    """What was wrong with a reply that could not be read."""
+    """Why a reply could not be read."""
     cut: bool = False
     """Whether the reply reached the token limit; without a fault the prompt accepted it."""
     refused: str | None = None

@@ -23,7 +23,7 @@ _MOST_TOKENS = 1_000_000_000
 
 
 class NotACompletion(ModelMisconfigured):
-    """The answer is no chat completion: the address is wrong, or a gateway sent a page of its own."""
+    """The answer is not a chat completion: the address is wrong, or a gateway sent a page of its own."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class _Message(_Foreign):
 
     @property
     def thoughts(self) -> str:
-        """What it thought, as far as the endpoint shows it: it is paid for, too."""
+        """The reasoning, as far as the endpoint shows it; it is paid for, too."""
         fields = (getattr(self, name, None) for name in REASONING_FIELDS)
         texts = [str(part) for part in self.parts if part.get("type") in REASONING_PARTS]
         return next((thought for thought in fields if isinstance(thought, str) and thought), "") + "".join(texts)

@@ -54,7 +54,7 @@ class Environment(_Variables):
         return _read(cls)
 
     def key(self, name: str) -> SecretStr | None:
-        """Return the key in a variable, or in systemd's credential of that name; None where there is neither.
+        """Return the key in a variable, or in systemd's credential of that name; None: there is neither.
 
         Raises UsageError: its value cannot be a key.
         """

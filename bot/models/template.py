@@ -43,7 +43,7 @@ class TemplatePrompt(ABC, Generic[AnswerT_co]):
     """The Jinja file's name, beside the module of the class that sets it."""
 
     volatile: ClassVar[Mapping[str, Any]] = {}
-    """Fields that vary between equal runs (time and money left), each with the stand-in for the fingerprint."""
+    """Fields that vary between equal runs (remaining time and money), each with its stand-in for the fingerprint."""
 
     @property
     def name(self) -> str:
@@ -66,7 +66,7 @@ class TemplatePrompt(ABC, Generic[AnswerT_co]):
         return (*system, Message("user", blocks["user"]))
 
     def fingerprint(self) -> Sequence[Message]:
-        """Return the messages with every volatile field at its stand-in."""
+        """Return the messages with the stand-ins for volatile fields."""
         return replace(self, **self.volatile).messages()
 
     def items(self) -> Sequence[Item]:

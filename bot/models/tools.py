@@ -103,7 +103,7 @@ def _call(id: str, prose: str, command: str, tool: Tool) -> dict[str, Any]:
 
 
 def _function(call: object) -> tuple[str, object]:
-    """Return a call's name and arguments as they came; empty where it has none."""
+    """Return a call's name and arguments as received; empty if it has none."""
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
         return "", ""

@@ -23,7 +23,7 @@ class Usefulness:
     """Counts the answers of one run that could not be used, in this process; that one could be is kept with the run."""
 
     def __init__(self, store: Store, run_id: str, *, one_model: bool = True) -> None:
-        """Begin to count; `one_model`: one model answers in all roles, so that its failures in one are those in all."""
+        """Start counting; `one_model`: one model answers in all roles, so that failures count for all of them."""
         self._store = store
         self._run_id = run_id
         self._one_model = one_model

@@ -188,7 +188,7 @@ def audit_run(
     times = true_times(store, run_id, snapshot.card.slug)
     findings += [*clocks.problems, *derived_too_early(store, run_id, times)]
     findings += _knowledge_problems(store, run_id, snapshot.card.slug, settings)
-    undated_kinds = frozenset((ITEM,) if settings.knowledge == "all" else ())
+    timeless_kinds = frozenset((ITEM,) if settings.knowledge == "all" else ())
     words = Fingerprints.read(snapshot, rows)
     labels = LabelRows.read(snapshot).without_what_is_public(known_texts(snapshot, rows, settings.cutoff))
     items = 0
@@ -198,7 +198,7 @@ def audit_run(
             findings.append(f"{location}: its clock {prompt.get('as_of')!r} {problem}")
         # A prompt without a valid clock is checked against the latest time that the clock can have had.
         as_of = settings.cutoff if as_of is None else min(as_of, settings.cutoff)
-        findings += [f"{location}: {problem}" for problem in _item_problems(prompt, times, as_of, undated_kinds)]
+        findings += [f"{location}: {problem}" for problem in _item_problems(prompt, times, as_of, timeless_kinds)]
         text = "\n".join(str(m.get("content", "")) for m in prompt.get("messages", ()))
         late_posts = words.found_in(text, as_of, own_words)
         findings += [f"{location}: contains words of {post}, which was published later" for post in late_posts]
@@ -273,7 +273,7 @@ def _against_database(prompts: Sequence[Mapping[str, Any]], store: Store, run_id
 
 
 def _item_problems(
-    prompt: Mapping[str, Any], times: Times, as_of: datetime, undated_kinds: frozenset[str]
+    prompt: Mapping[str, Any], times: Times, as_of: datetime, timeless_kinds: frozenset[str]
 ) -> Iterator[str]:
     for item in prompt.get("items", ()):
         name, shown_time = str(item.get("id")), _time(item.get("time"))
@@ -285,7 +285,7 @@ def _item_problems(
             continue  # The run itself creates nodes: they are known from then on.
         if true_time is None:
             yield f"{name} has no time, so it may never be shown"
-        elif true_time > as_of and kind not in undated_kinds:
+        elif true_time > as_of and kind not in timeless_kinds:
             yield f"{name} is of {iso(true_time)}, later than the clock"
         elif kind == "topic" and shown_time is not None and true_time <= shown_time <= as_of:
             continue  # A topic is of its latest message that was read, and each of these is checked where it is shown.

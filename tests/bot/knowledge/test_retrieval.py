@@ -63,8 +63,8 @@ class Refusing(Labels):
 @contextmanager
 def retriever(store: Store, base: KnowledgeBase, model=None, mode="clock", clock=None, task=TASK):
     steps, clock = Steps(store, RUN), clock or HurriedClock()
-    ageless = frozenset({"knowledge"} if mode == "all" else ())
-    asker = Asker(model or Labels("tabular/regression"), store, RUN, clock, steps, ageless=ageless)
+    timeless_kinds = frozenset({"knowledge"} if mode == "all" else ())
+    asker = Asker(model or Labels("tabular/regression"), store, RUN, clock, steps, timeless_kinds=timeless_kinds)
     yield Retriever(task, base, WordSimilarity(), asker, steps, RUN, clock, mode)
 
 
@@ -192,7 +192,7 @@ async def test_all_shows_what_is_younger_but_never_the_same_competition(tmp_path
         steps = Steps(store, RUN)
         with pytest.raises(BotError, match="holds knowledge/young"):
             await Asker(Refusing(), store, RUN, HurriedClock(), steps).ask(prompt, role="coder", name="a")
-        allowing = Asker(Refusing(), store, RUN, HurriedClock(), steps, ageless=frozenset({"knowledge"}))
+        allowing = Asker(Refusing(), store, RUN, HurriedClock(), steps, timeless_kinds=frozenset({"knowledge"}))
         with pytest.raises(ModelRefused):
             await allowing.ask(prompt, role="coder", name="b")
 
