@@ -23,22 +23,22 @@ class Brief:
     public: str | None = None
     """The public kernel that this source is of, such as `kernel/10`; None: a script of the run."""
     planned: bool = False
-    """Whether `draft` is a plan that the script carries out, not what it is to come to."""
+    """Whether `draft` is a plan that the script carries out, not a goal."""
     earlier: str = ""
     """Earlier solutions, for the prompts of a tree search; else empty."""
 
 
 @dataclass(frozen=True)
 class CoderBudget:
-    """What is left before the next script is written."""
+    """The remaining budget before the next script is written."""
 
     execution_seconds: float
     """Time limit of the script's scored run, which does not shrink while the model answers."""
     seconds_left: float
     """Of the run."""
     scripts_left: int | None = None
-    """Of the run; None where nothing but time ends it."""
+    """Of the run; None: only time ends it."""
     draft: DraftLeft | None = None
-    """None where a script belongs to no draft."""
+    """None: the script belongs to no draft."""
     debug_seconds: float | None = None
-    """Time limit of the run on a sample that comes first; None where there is none."""
+    """Time limit of a first run on a sample; None: there is none."""

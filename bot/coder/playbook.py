@@ -33,16 +33,16 @@ class Assignment:
     attempts: tuple[NodeFeedback, ...] = ()
     known_items: tuple[Item, ...] = ()
     draft_left: DraftLeft | None = None
-    """Of the node's draft; None where it has none."""
+    """Of the node's draft; None: it has none."""
     compared_node: int | None = None
     """The node whose score this one's is compared with; None: its first parent."""
     plan: str | None = None
-    """Made before the script, which carries it out; None: whoever writes the script makes its plan."""
+    """Made before the script, which carries it out; None: the author of the script plans it."""
 
 
 @dataclass(frozen=True)
 class ScriptWriteResult:
-    """What came of writing a node's script."""
+    """The result of writing a node's script."""
 
     script: Script
     tried: bool = False

@@ -54,7 +54,7 @@ class ComponentNote(JsonAnswer):
     idea: int | None = None
     """Number of the one idea that it carries out, and that its gain measures, if any."""
     ideas: tuple[int, ...] = ()
-    """All ideas that it adds to what it is compared with, as its files and note show."""
+    """All ideas that it adds to its reference, as its files and note show."""
     gain: float | None = None
     """Gain of the score, above 0 is better, from a comparison that differs in this component alone."""
     gain_error: float | None = None

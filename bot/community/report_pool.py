@@ -1,4 +1,4 @@
-"""The pool of reports: it only grows, and shows what was known at the clock's time."""
+"""The pool of reports, as known at the clock's time; it only grows."""
 
 from collections.abc import Sequence
 from datetime import datetime

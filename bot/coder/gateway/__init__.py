@@ -30,11 +30,11 @@ _QUERIES = ("", "beta=true")
 """The second is Claude Code's, which means what its headers say as well."""
 _PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
 _NO_KEY = "none"
-"""Agents insist on a key; what they send as one is thrown away."""
+"""Agents insist on a key; it is ignored."""
 
 
 class Gateway:
-    """Serves the agent of one lab while its context is open; leaving ends what is under way, and settles it."""
+    """Serves the agent of one lab while its context is open; on exit, open exchanges are ended and settled."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Gateway:
         self._under_way = asyncio.Semaphore(_AT_A_TIME)
         self._checking = asyncio.Lock()
         self._open: dict[Exchange, asyncio.Event] = {}
-        """The exchanges under way, each with what is set at its end."""
+        """Open exchanges, each with an event that is set at its end."""
         self._is_told_of_estimates = False
 
     @property
@@ -107,7 +107,7 @@ class Gateway:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the socket: streams end where they are; what has not begun to be answered is charged as it was booked."""
+        """Close the socket: streams end where they are; exchanges without an answer are charged at their reservations."""
         begun_exchanges = {exchange: end_event for exchange, end_event in self._open.items() if exchange.begun}
         for exchange, end_event in begun_exchanges.items():
             exchange.stop()
@@ -134,7 +134,7 @@ class Gateway:
             await self._refuse(connection, refusal)
 
     def _take_turn(self) -> None:
-        """Count a request before anything is done for it; raises GatewayRefusal where there is no turn left."""
+        """Count a request before it is processed; raises GatewayRefusal if no turn is left."""
         if self.closed is None and self.turns_taken == self._turns:
             self._close(f"its {self._turns} requests are used up")
         if self.closed is not None:

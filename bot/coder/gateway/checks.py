@@ -118,7 +118,7 @@ def _check_conversation(body: Json, dialect: Dialect) -> None:
 
 
 def _addresses(value: Any) -> Iterator[str]:
-    """Yield keys under which an address stands, or something that the endpoint has kept."""
+    """Yield keys with an address, or with an object that the endpoint stores."""
     if isinstance(value, list):
         for item in value:
             yield from _addresses(item)

@@ -1,4 +1,4 @@
-"""The dialects that coding agents speak: what of a request is passed on, and what an answer says of text and tokens."""
+"""The dialects of coding agents: which parts of a request are passed on, and where an answer has its text and tokens."""
 
 import json
 from abc import ABC, abstractmethod
@@ -59,19 +59,19 @@ class Dialect(ABC):
     settings: ClassVar[type[Fields]]
     """Further fields that are passed on; all others are left out."""
     limits: ClassVar[tuple[str, ...]]
-    """The fields that bound an answer's tokens; the last one is set where none is and one is needed."""
+    """The fields that limit an answer's tokens; if none is set and one is needed, the last is used."""
     stored_fields: ClassVar[tuple[str, ...]] = ()
     """Fields that name a conversation that the endpoint keeps."""
     own_tools: ClassVar[tuple[str, ...]]
     """Kinds of tools that the agent itself runs, without their dates; the endpoint would run all others."""
 
     def messages(self, body: Json) -> list[Message]:
-        """Return all that is sent, as the log holds it; what never changes stands first."""
+        """Return everything that is sent, as logged; parts that never change come first."""
         other_fields = {name: v for name, v in body.items() if name not in (*self.conversation, *self.limits, "stream")}
         return [Message("system", json.dumps(other_fields, ensure_ascii=False)), *self._turns(body)]
 
     def limit_tokens(self, body: Json, max_tokens: int | None) -> Json:
-        """Return a request whose answer may have so many tokens at the most, thoughts included."""
+        """Return a request whose answer may have at most so many tokens, including reasoning."""
         limits = {name: limit for name in self.limits if isinstance(limit := body.get(name), int)}
         if max_tokens is not None:
             limits = {name: min(limit, max_tokens) for name, limit in limits.items()} or {self.limits[-1]: max_tokens}
@@ -83,7 +83,7 @@ class Dialect(ABC):
         return request
 
     def asked_tokens(self, body: Json) -> int | None:
-        """Return the most tokens of an answer that a request asks for; None where it does not say."""
+        """Return the maximum tokens of an answer that a request sets; None: it sets none."""
         return min((limit for name in self.limits if isinstance(limit := body.get(name), int)), default=None)
 
     def probe(self) -> Json:
@@ -96,16 +96,16 @@ class Dialect(ABC):
         return body
 
     def headers(self, key: str, headers: Mapping[str, str]) -> Json:
-        """Return the headers of a request that carry its key, and what of the agent's goes on."""
+        """Return the headers of a request with its key, and those of the agent that are passed on."""
         return {"Authorization": f"Bearer {key}"}
 
     @abstractmethod
     def read_answer(self, partial: PartialAnswer, answer: Json) -> None:
-        """Take in an answer that came whole."""
+        """Read an answer that is not a stream."""
 
     @abstractmethod
     def event(self, partial: PartialAnswer, data: Json) -> None:
-        """Take in one event of a stream."""
+        """Read one event of a stream."""
 
     def shown(self, request: Json, data: Json) -> bool:
         """Return whether an event is for the agent, too."""
@@ -146,14 +146,14 @@ class Chat(Dialect):
         return {**body, "stream_options": {"include_usage": True}} if body.get("stream") else body
 
     def read_answer(self, partial: PartialAnswer, answer: Json) -> None:
-        """Take in an answer that came whole."""
+        """Read an answer that is not a stream."""
         partial.ended = bool(answer.get("choices"))
         for choice in object_list(answer.get("choices")):
             self._read_message(partial, choice.get("message"))
         partial.usage = object_value(answer.get("usage"))
 
     def event(self, partial: PartialAnswer, data: Json) -> None:
-        """Take in one event of a stream."""
+        """Read one event of a stream."""
         for choice in object_list(data.get("choices")):
             self._read_message(partial, choice.get("delta"))
             partial.ended = partial.ended or bool(choice.get("finish_reason"))
@@ -197,7 +197,7 @@ class Responses(Dialect):
         return {**body, "store": False}
 
     def read_answer(self, partial: PartialAnswer, answer: Json) -> None:
-        """Take in an answer that came whole."""
+        """Read an answer that is not a stream."""
         partial.ended = "output" in answer
         for item in object_list(answer.get("output")):
             if not isinstance(item.get("content"), list):
@@ -207,7 +207,7 @@ class Responses(Dialect):
         self._count_tokens(partial, answer)
 
     def event(self, partial: PartialAnswer, data: Json) -> None:
-        """Take in one event of a stream."""
+        """Read one event of a stream."""
         kind = str(data.get("type"))
         if kind.endswith(".delta"):
             partial.add(data.get("delta"))
@@ -254,19 +254,19 @@ class Messages(Dialect):
     own_tools = ("custom", "bash_", "text_editor_", "memory_", "computer_")
 
     def headers(self, key: str, headers: Mapping[str, str]) -> Json:
-        """Return the headers of a request that carry its key, and what of the agent's goes on."""
+        """Return the headers of a request with its key, and those of the agent that are passed on."""
         versions = {name: headers[name] for name in ("anthropic-version", "anthropic-beta") if name in headers}
         return {"anthropic-version": "2023-06-01", **versions, "x-api-key": key}
 
     def read_answer(self, partial: PartialAnswer, answer: Json) -> None:
-        """Take in an answer that came whole."""
+        """Read an answer that is not a stream."""
         partial.ended = bool(answer.get("stop_reason"))
         for block in object_list(answer.get("content")):
             self._block(partial, block)
         self._count_tokens(partial, answer)
 
     def event(self, partial: PartialAnswer, data: Json) -> None:
-        """Take in one event of a stream."""
+        """Read one event of a stream."""
         kind = data.get("type")
         if kind == "message_start":
             self._count_tokens(partial, object_value(data.get("message")))
@@ -297,7 +297,7 @@ class Messages(Dialect):
         partial.add(json.dumps(tool_input, ensure_ascii=False) if tool_input else None)
 
     def _count_tokens(self, partial: PartialAnswer, message: Json) -> None:
-        """Take in tokens; a later report goes before an earlier one, field by field."""
+        """Add reported tokens; later reports replace earlier ones, field by field."""
         partial.usage = {
             **partial.usage,
             **{k: v for k, v in object_value(message.get("usage")).items() if v is not None},
@@ -325,7 +325,7 @@ def _turn(message: object) -> Message:
 
 
 def _readable(value: object) -> str:
-    """Return all of a JSON value as plain text, in which a search finds what its texts say."""
+    """Return a JSON value as plain text, for searches in its texts."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

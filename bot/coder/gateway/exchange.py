@@ -22,14 +22,14 @@ _TIMED_OUT = "the endpoint's answer exceeded its time limit"
 _BETWEEN = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _MOST_EVENT = 4 * 1024 * 1024
 _SLACK = 1.5
-"""How much longer than its limit a text may seem before it is ended: tokens of a text under way are counted roughly."""
+"""Factor by which an answer may exceed its limit before it is ended, as the tokens of an unfinished one are only estimated."""
 
 
 class Client:
-    """Whoever takes an answer; this one takes nothing, as the answers to requests of ours go nowhere."""
+    """A receiver of an answer; this one ignores it, for requests of the bot itself."""
 
     async def begin(self, status: int, kind: str) -> None:
-        """Begin the answer, with its status and content type."""
+        """Start the answer, with its status and content type."""
 
     async def send(self, content: bytes) -> None:
         """Send a part of the answer."""
@@ -71,7 +71,7 @@ class Exchange:
 
     @property
     def max_tokens(self) -> int | None:
-        """The most tokens of an answer that the request asks for; None where it does not say."""
+        """The maximum tokens of an answer that the request sets; None: it sets none."""
         return self._dialect.asked_tokens(self._request)
 
     def parse(self, text: str) -> str:
@@ -83,7 +83,7 @@ class Exchange:
         return self._items
 
     def body(self, model: str, max_tokens: int | None) -> Json:
-        """Return the request for a model, whose answer may have so many tokens."""
+        """Return the request for a model, whose answer may have at most so many tokens."""
         self._most = max_tokens
         return self._dialect.prepare(self._dialect.limit_tokens({**self._request, "model": model}, max_tokens))
 
@@ -97,13 +97,13 @@ class Exchange:
         return Exchange(self._dialect, self._dialect.probe(), self._headers, (), Client())
 
     def stop(self) -> None:
-        """End a stream now: what came is what is charged."""
+        """End a stream now: the part received is charged."""
         if self._limit is not None:
             self._stopped = True
             self._limit.reschedule(asyncio.get_running_loop().time())
 
     async def take(self, answer: Answer) -> Reply:
-        """Pass an answer on, and return what it held; see `Passed`."""
+        """Pass an answer on, and return its contents; see `Passed`."""
         self._heard = PartialAnswer()
         if answer.kind != STREAM:
             return await self._read_whole(answer)
@@ -182,7 +182,7 @@ class Exchange:
 
 
 async def split_events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Yield the events of a stream, each with the blank line that ends it, wherever its pieces begin and end.
+    """Yield the events of a stream, each with the blank line that ends it, however the pieces are cut.
 
     Raises:
         ModelUnavailable: one has no end.

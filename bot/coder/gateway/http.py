@@ -20,7 +20,7 @@ _REQUEST_SECONDS, _SEND_SECONDS = 30.0, 30.0
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it came; the names of headers are in lower case, and of several of one name the last stands."""
+    """A request; header names are in lower case, and of several with one name the last counts."""
 
     method: str
     path: str
@@ -37,7 +37,7 @@ class Connection(Client):
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
         self._bodiless = False
         self.gone = False
-        """Whether nobody takes the answer any more."""
+        """Whether the client has gone."""
 
     async def request(self) -> Request:
         """Return the request. Raises GatewayRefusal: it is not understood, is too long, or does not come in time."""
@@ -66,14 +66,14 @@ class Connection(Client):
         return Request(head.method.decode("ascii"), path, query, headers, bytes(body))
 
     async def begin(self, status: int, kind: str) -> None:
-        """Begin the answer."""
+        """Start the answer."""
         if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # whoever asked has closed before it asked
             self.gone = True
         headers = [("Content-Type", kind), ("Cache-Control", "no-store"), ("Connection", "close")]
         await self._write(h11.Response(status_code=status, headers=headers))
 
     async def send(self, content: bytes) -> None:
-        """Send a part of the answer; where nobody takes it, this is no error."""
+        """Send a part of the answer; if the client has gone, this is not an error."""
         if content and not self._bodiless:
             await self._write(h11.Data(data=content))
 

@@ -1,4 +1,4 @@
-"""The exchanges of one lab in the run's ledger: booked before anything is sent, settled by the answer, or by what was booked."""
+"""The exchanges of one lab in the run's ledger: reserved before a request, settled by the answer or by the reservation."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -97,7 +97,7 @@ class Exchanges:
         return outcome
 
     async def _failure(self, usefulness: Usefulness, exchange: Exchange, call_attempt: Attempt) -> Outcome | None:
-        """Return why no answer can be had for now; None where one may be.
+        """Return why no answer is possible now; None: one may be.
 
         Answers that cannot be used may be what the agent provokes: whether they are is asked with a question of our own.
 
@@ -119,7 +119,7 @@ class Exchanges:
         return None
 
     async def settle(self) -> None:
-        """Charge what was sent, and whose end nobody saw: at what was booked, the most that it can have used."""
+        """Charge a request that was sent and whose end is unknown, at its reservation, the most that it can have used."""
         with self._calls.store.read() as session:
             logged = set(
                 session.exec(
@@ -161,7 +161,7 @@ def _why_unusable(outcome: Outcome) -> str | None:
 
 
 def _end_of(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return what is kept of a conversation that is too long to be kept whole."""
+    """Return the stored part of a conversation that is too long to be stored whole."""
     tail: list[Message] = []
     characters_left = _END_CHARACTERS
     for message in reversed(messages):

@@ -34,7 +34,7 @@ _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
 
 class NotTaken(Exception):
-    """A call that is not handed on; the text is a sentence for whoever made it."""
+    """A refused call; the text is a sentence for the caller."""
 
     def __init__(self, text: str, status: int = 2) -> None:
         """Take the sentence, and the exit status of the command."""
@@ -49,7 +49,7 @@ class Announced(BaseModel):
 
     role: FileRole | Literal["source"]
     name: Annotated[str, Field(max_length=_PATH_CHARACTERS)]
-    """Of an array, of which the suffix counts, or a source's relative path."""
+    """An array's file name, of which the suffix counts, or a source's relative path."""
     bytes: Annotated[int, Field(ge=0)]
 
 
@@ -83,7 +83,7 @@ _ALLOWED_ROLES: Mapping[type, tuple[FileRole, ...]] = {**_REQUIRED_ROLES, Log: (
 
 
 def announced(first: bytes) -> tuple[Arguments, tuple[Announced, ...]]:
-    """Read a call's first line. Raises NotTaken: it is no known call, or its files are not those that this call takes."""
+    """Read a call's first line. Raises NotTaken: the call is unknown, or its files are wrong."""
     try:
         header = _Header.model_validate_json(first)
     except ValidationError as error:
@@ -102,7 +102,7 @@ def announced(first: bytes) -> tuple[Arguments, tuple[Announced, ...]]:
 
 
 def check_script(sources: Mapping[str, Path]) -> None:
-    """Raise NotTaken for a script that is no text."""
+    """Raise NotTaken for a script that is not text."""
     for name, path in sources.items():
         try:
             path.read_bytes().decode()

@@ -27,9 +27,9 @@ class LabAssignment:
     seconds: float | None = None
     """That it was given when it was planned; None: as the settings have it."""
     max_seconds: float = math.inf
-    """Seconds that it has at the most, whatever else is left."""
+    """Maximum seconds, whatever else is left."""
     replied: Callable[[], None] = lambda: None
-    """Called at the coder's first reply: what else asks the model begins then, as an endpoint may answer one at a time."""
+    """Called at the coder's first reply, when other model calls may start: an endpoint may answer one at a time."""
     alone: bool = False
     """Whether the coder has the competition's own files and nothing of the engine: no command `lab`, no hold-out, no posts."""
 
@@ -41,4 +41,4 @@ class LabBriefing(Protocol):
         """Return what the lab works on; may call models (a draft's plan)."""
 
     async def closed(self, action: Action, node: int, tree: Tree) -> None:
-        """Take up what came of a lab that has closed."""
+        """Process the results of a lab that has closed."""

@@ -94,7 +94,7 @@ _FOREIGN = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, config=_FOREIGN)
 class StatusCommand:
-    """What is left of time, money and turns."""
+    """Show remaining time, money and turns."""
 
 
 @dataclass(frozen=True, config=_FOREIGN)
@@ -166,7 +166,7 @@ class NoteCommand:
 
 @dataclass(frozen=True, config=_FOREIGN)
 class Withdraw:
-    """Take an experiment out of the ensemble and of the choice of what is handed in."""
+    """Take an experiment out of the ensemble and of the final selection."""
 
     name: Annotated[_KnownName, AfterValidator(_stripped)]
     note: _Remark = ""

@@ -77,7 +77,7 @@ def _script_line(context: RunContext, node: int) -> str:
 
 
 def measured_notebooks(context: RunContext) -> list[tuple[Reproduction, str]]:
-    """Return the public notebooks that were run here and have a score, the best first, each with a line of what it scored."""
+    """Return the public notebooks with a score measured here, the best first, each with a line on it."""
     rows = reproductions(context.store, context.run_id, context.clock.as_of())
     measured_rows = sorted(
         (row for row in rows if row.measured is not None), key=lambda r: -context.card.oriented(r.measured or 0.0)
@@ -93,7 +93,7 @@ def measured_notebooks(context: RunContext) -> list[tuple[Reproduction, str]]:
 
 
 def lab_cards(context: RunContext, lab: int) -> tuple[str, ...]:
-    """Return a line for each other lab that has closed: its title, its best experiment, what it concluded."""
+    """Return a line for each other lab that has closed: its title, its best experiment, its conclusion."""
     log, lines = context.experiments, []
     experiments = [] if log is None else log.all()
     for row in labs(context.store, context.run_id):

@@ -109,7 +109,7 @@ class Commands:
         raise TypeError(f"no answer to {type(arguments).__name__}")
 
     def status(self) -> str:
-        """Return what is left of time, money and replies, and where the run stands."""
+        """Return the remaining time, money and replies, and the state of the run."""
         context, log = self.context, self.context.experiments
         lines = [f"{self.seconds_left():.0f} s left; {self.turns_left()} left"]
         best = None if log is None else log.best()
@@ -181,7 +181,7 @@ class Commands:
         )
 
     async def _wait(self, name: str) -> str:
-        """Wait for fits as long as the lab has time, and return what came of them."""
+        """Wait for fits as long as the lab has time, and return their results."""
         context = self.context
         if context.fits is None or not any(name in ("", fit.name) for fit in context.fits.requests()):
             return "no fit has this name" if name else "no fit was requested"
@@ -257,5 +257,5 @@ class Commands:
 
 
 def _sentence(text: str) -> str:
-    """Return a message, which may repeat what came from a lab, as one line."""
+    """Return a message, which may repeat text of a lab, as one line."""
     return " ".join(text.split())

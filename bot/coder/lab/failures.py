@@ -23,7 +23,7 @@ class ErrorPattern:
     cure: str | None = None
     """The node that ran next, and its note; None: not cured yet."""
     changes: tuple[str, ...] = ()
-    """Lines that this one left out (-) or has (+); none where they are too many to show anything."""
+    """Lines that the fixed script lacks (-) or adds (+); empty if they are too many to help."""
 
 
 def failures(context: RunContext) -> tuple[ErrorPattern, ...]:
@@ -53,7 +53,7 @@ def _cured(context: RunContext, tree: Tree, failed: NodeFeedback) -> ErrorPatter
 
 
 def _changes(before: str, after: str) -> tuple[str, ...]:
-    """Return the lines in which two scripts differ, without those that are blank; none where they are many."""
+    """Return the lines in which two scripts differ, without blank ones; empty if they are many."""
     old, new = before.splitlines(), after.splitlines()
     if max(len(old), len(new)) > _LONGEST_SCRIPT:
         return ()

@@ -1,4 +1,4 @@
-"""A lab's folder on the host: what its coder finds, written by the engine before it opens."""
+"""A lab's folder on the host, which the engine fills before the lab opens."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _SUFFIX = {"python": "py", "r": "R", "markdown": "md"}
 
 @dataclass(frozen=True)
 class LabCommunityFiles:
-    """What was written into a lab's community folder."""
+    """The contents of a lab's community folder."""
 
     items: tuple[Item, ...] = ()
     """All that a coder could read there."""
@@ -119,7 +119,7 @@ def _choose_kernels(kernels: Sequence[Post], lower_is_better: bool) -> list[Post
 
 
 def _message(post: Post) -> str:
-    """Return a message of a topic under its heading; only the owner's notes stand outside a fence."""
+    """Return a message of a topic under its heading; only the owner's notes are outside a fence."""
     text = post.text if post.tier == TEAM else quoted(post.text, post.item)
     return f"## {in_quotes(post.author or 'somebody', 60)}, {_facts(post)}\n\n{text}"
 

@@ -60,7 +60,7 @@ def array_shape(card: TaskCard, data: Path) -> str:
 
 
 def command_seconds(total: float) -> float:
-    """Return the most seconds that a command may take in a lab of so many."""
+    """Return the maximum seconds of a command in a lab of so many seconds."""
     return max(_SHORTEST_COMMAND, _COMMAND_SHARE * total)
 
 
@@ -166,7 +166,7 @@ class LabSetup:
         return log is not None and any(experiment.node == node for experiment in log.all())
 
     def _inherit(self, node: int) -> list[str]:
-        """Copy what the lab of a node left, and return those files; none where that lab is still open."""
+        """Copy the files that a node's lab left, and return these; empty if that lab is still open."""
         context = self.context
         number = context.decisions.lab_of(node)
         before = None if number is None else lab(context.store, context.run_id, number)

@@ -1,4 +1,4 @@
-"""What is left of a lab when it closes: its files, and the submission of a coder that works alone."""
+"""The remains of a lab when it closes: its files, and the submission of a coder that works alone."""
 
 import asyncio
 import shutil
@@ -28,7 +28,7 @@ class LabShutdown:
     folder: Path
 
     async def keep_submission(self, reason: str) -> LeftFile:
-        """Store the submission of a coder that works alone, as the one that its node hands in.
+        """Store the submission of a coder that works alone as that of its node.
 
         Args:
             reason: why its lab ended.

@@ -20,12 +20,12 @@ def draw_mark() -> str:
 
 @dataclass(frozen=True)
 class LineMark:
-    """The mark that begins each line of the engine's in one lab, and that no other text there keeps."""
+    """The mark before the engine's lines in one lab, which is removed from all other text."""
 
     mark: str
 
     def engine(self, text: str) -> str:
-        """Return text of the engine's, which may hold names and other foreign words, with the mark before each of its lines."""
+        """Return text of the engine, which may hold names and other untrusted words, with the mark before each line."""
         return "\n".join(f"{self.mark} {line}" for line in self._without(clean(text)).split("\n"))
 
     def foreign(self, text: str) -> str:
@@ -33,7 +33,7 @@ class LineMark:
         return self._without(clean(plain_text(text)))
 
     def name(self, text: str) -> str:
-        """Return foreign text, such as a process's command line, within a line of the engine's: in quotation marks."""
+        """Return untrusted text, such as a process's command line, within a line of the engine: in quotation marks."""
         return '"' + " ".join(self.foreign(text).split()).replace('"', "'") + '"'
 
     def output(self, text: str, answers: Iterable[str]) -> str:

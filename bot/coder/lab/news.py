@@ -30,13 +30,13 @@ _TYPES = ("analysis.added", "draft.added", "idea.added", "kernel.reproduced", "r
 
 @dataclass
 class LabNews:
-    """What is new since the last look: posts by the clock, what was derived from them by the run's events."""
+    """The news since the last check: posts by the clock, results derived from them by the run's events."""
 
     context: RunContext
     folder: Path
     """The lab's community folder, which is kept up to date."""
     mark: dict[str, Any] = field(default_factory=dict)
-    """How far the last look went: `as_of`, number of the last event, best public score of a script and of the board."""
+    """The position of the last check: `as_of`, number of the last event, best public score of a script and of the leaderboard."""
     items: list[Item] = field(default_factory=list)
     """What lies before the coder since the last `take_items`."""
     lab: int = 0
@@ -63,7 +63,7 @@ class LabNews:
         return items
 
     def lines(self) -> list[str]:
-        """Return the news since the last look, the weightiest first, and move the mark."""
+        """Return the news since the last check, the most important first, and update the position."""
         events, posts = self._events(), self._posts()
         lines = [
             *self._draft(events),
@@ -123,7 +123,7 @@ class LabNews:
         ]
 
     def _kernels(self, posts: list[Post]) -> list[str]:
-        """Return a line on each new public script that beats, by its public score, all before it and what is best here."""
+        """Return a line on each new public script whose public score beats all before it and the best score here."""
         oriented, log = self.context.card.oriented, self.context.experiments
         top = None if log is None else log.best()
         best_here = top.result.score if top is not None and top.has_score else None

@@ -67,7 +67,7 @@ class LabTask(TemplatePrompt[None]):
     arrays: str | None
     """The shape of an experiment's arrays, in a phrase; None: no experiments are scored."""
     scripts: bool
-    """Whether whole scripts are scored and handed in."""
+    """Whether whole scripts are scored and submitted."""
     fits: bool
     """Whether the engine fits its portfolio on a coder's features."""
     seconds: float
@@ -88,7 +88,7 @@ class LabTask(TemplatePrompt[None]):
     own: bool = False
     """Whether it is for a coding agent of the owner's, which has its own way to run commands."""
     mark: str = ""
-    """What begins the engine's lines in what its coder sees."""
+    """The mark before the engine's lines in the coder's input."""
 
     def parse(self, text: str) -> None:
         """Return nothing, as it is never sent by itself."""

@@ -1,4 +1,4 @@
-"""Scored scripts of a lab, where a script is what is handed in: run clean on the hold-out view, each a node."""
+"""Scored scripts of a lab, where scripts are submitted: run clean on the hold-out view, each a node."""
 
 import ast
 import asyncio
@@ -176,7 +176,7 @@ class ScoredScripts:
         return self.logs / f"node{node}.txt"
 
     async def finish_begun(self) -> list[str]:
-        """Finish the scores that an earlier start of the bot had begun, and return the answers to them."""
+        """Finish the scores that an earlier start of the bot had started, and return the answers to them."""
         answers = []
         async with self._lock:
             tree = load_tree(self.context)

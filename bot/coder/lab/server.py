@@ -220,7 +220,7 @@ def _plain(value: Any) -> Any:
 
 
 async def _tell(connection: socket.socket, status: int, text: str, data: LogScore | None) -> bool:
-    """Send an answer; return whether somebody was there to take it."""
+    """Send an answer; return whether the client was still there."""
     answer: dict[str, Any] = {"status": status, "text": text}
     if data is not None:
         answer["data"] = {name: _plain(value) for name, value in asdict(data).items()}

@@ -66,9 +66,9 @@ class AgentSession:
     seconds_left: Callable[[], float]
     """Returns the seconds that are left."""
     warning: Callable[[float], str | None]
-    """Returns the warning for so many seconds that are left; None: it is too early for one."""
+    """Returns the warning for so many remaining seconds; None: it is too early."""
     look: Callable[[], Coroutine[Any, Any, None]]
-    """Called while the agent runs, to see what it has left in its folder."""
+    """Called while the agent runs, to check the files that it has left."""
     fresh: list[Item] = field(default_factory=list)
     """The dated things that it can have read since its last request."""
     _done_at: float | None = None
@@ -79,7 +79,7 @@ class AgentSession:
         return self.commands.news
 
     async def __call__(self, call: LabCall) -> LabAnswer:
-        """Answer a call of `lab`; under the answer stand what is new, the time that is left, and the warning before the end."""
+        """Answer a call of `lab`, followed by the news, the remaining time, and the warning before the end."""
         answer = await self.commands(call)
         lines = [f"[meanwhile] {news}" for news in self.commands.take_news()]
         lines += [f"[news] {news}" for news in await asyncio.to_thread(self.updates.lines)]
@@ -124,7 +124,7 @@ class AgentSession:
                 return f"its coder failed {failed} times; the last error: {before}"
 
     async def _turn(self, turn: int, before: str, box: LabSandbox, gateway: Gateway, lease: LabLease) -> TurnResult:
-        """Run the agent once, unless that was begun before; return `reason` if the lab is over, else `why` it is not."""
+        """Run the agent once, unless that was started before; return `reason` if the lab is over, else `why` it is not."""
         interrupted = True
 
         async def begin() -> BegunTurn:

@@ -23,12 +23,12 @@ class OpenedLab:
     news: dict[str, Any]
     """How far the news had come."""
     mark: str
-    """What begins the engine's lines."""
+    """The mark before the engine's lines."""
 
 
 @dataclass(frozen=True)
 class BegunTurn:
-    """A turn whose command has begun."""
+    """A turn whose command has started."""
 
     nodes: int = 0
     """That the lab had used by then."""
@@ -36,17 +36,17 @@ class BegunTurn:
 
 @dataclass(frozen=True)
 class TurnResult:
-    """What came of a turn: of the shell coder's one command, or of one start of the owner's agent."""
+    """The result of a turn: of the shell coder's one command, or of one start of the owner's agent."""
 
     text: str
-    """What its coder saw, or printed."""
+    """The output that its coder saw, or printed."""
     done: bool
     """Whether the coder has ended its work."""
     items: tuple[Item, ...] = ()
-    """Dated things that it brought."""
+    """Dated items in its output."""
     news: dict[str, Any] = field(default_factory=dict)
     reason: str | None = None
-    """Why the lab is over, where it is."""
+    """Why the lab is over; None: it is not."""
     stop_reason: str = ""
     """Why a start of an agent ended without its lab being over."""
     capped: bool = False
@@ -55,14 +55,14 @@ class TurnResult:
 
 @dataclass(frozen=True)
 class Summary:
-    """What stands for older turns."""
+    """The summary that replaces older turns."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class LeftFile:
-    """Why the file of a coder that worked alone cannot be handed in; None: it can."""
+    """Why the file of a coder that worked alone cannot be submitted; None: it can."""
 
     error: str | None
 
@@ -94,7 +94,7 @@ class Conversation:
     known_items: tuple[Item, ...]
     """The dated things in its head."""
     turns: list[tuple[str, str]] = field(default_factory=list)
-    """Replies, and what came of each."""
+    """Replies, and their results."""
     fresh: tuple[Item, ...] = ()
     """What the last turn brought of dated things."""
     _summary: str | None = None

@@ -46,17 +46,17 @@ from state.progress import end_node
 from state.steps import Key
 
 _MOST_PROSE, _MOST_PROSE_ALONE = 10, 3
-"""Replies without a command in a row that close a lab."""
+"""After so many replies in a row without a command, a lab is closed."""
 _MOST_REFUSED = 3
-"""Times that a turn is asked for where the model gives no usable answer, one being no reason to end the work."""
+"""Attempts at a turn before a model without a usable answer ends the work."""
 _MOUNTED = ("community", "knowledge", "TASK.md", "folds.csv", "folds.json", "classes.json")
-"""What of its folder a coder finds read-only, as far as it is there."""
+"""Parts of its folder that a coder finds read-only, if present."""
 _REPORTED_SECONDS = 5.0
-"""Seconds of waiting, for a reply or for cores, from which on they are shown."""
+"""Seconds of waiting, for a reply or for cores, from which they are shown."""
 _SHORTEST = 5.0
-"""Seconds that a command has, however little is left."""
-_LOOKED_AT = 2.0
-"""Seconds after which it is looked again whether a command still has time."""
+"""Minimum seconds of a command, however little time is left."""
+_CHECK_SECONDS = 2.0
+"""Seconds between checks whether a command still has time."""
 _OVER = "the lab's time is up"
 _STALE_EXPERIMENTS, _STALE_SECONDS = 12, 1800.0
 """Experiments and seconds without a gain of one standard error that close a lab of a longer run."""
@@ -373,7 +373,7 @@ class Work:
         """Return a command's result; it is ended when the lab's time is up."""
         task, start = asyncio.create_task(running), time.monotonic()
         try:
-            while not (await asyncio.wait({task}, timeout=_LOOKED_AT))[0]:
+            while not (await asyncio.wait({task}, timeout=_CHECK_SECONDS))[0]:
                 if time.monotonic() - start > _SHORTEST and self._seconds_left() <= 0:
                     return CommandResult("", None, time.monotonic() - start, False, _OVER, 0)
             return task.result()
@@ -390,7 +390,7 @@ class Work:
         return "\n".join(filter(None, [line, self._warning(seconds_left)]))
 
     def _warning(self, seconds_left: float) -> str | None:
-        """Return the warning for a coder with so many seconds left; None: it is too early for one."""
+        """Return the warning for a coder with so many seconds left; None: it is too early."""
         if seconds_left >= min(_WARNING, 0.2 * self.opened.seconds):
             return None
         if self.assignment.alone:

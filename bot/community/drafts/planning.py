@@ -1,4 +1,4 @@
-"""Planning: distinct drafts from ideas, reports, kernels and what labs found, each with its share of what is left."""
+"""Planning: distinct drafts from ideas, reports, kernels and findings of labs, each with its share of the remaining budget."""
 
 from collections.abc import Callable, Sequence
 from itertools import count

@@ -31,7 +31,7 @@ class DraftPlan(JsonAnswer):
     codebase: int | None = None
     """The node whose script it extends."""
     share: float | None = Field(default=None, gt=0, le=1)
-    """Of what is left; None: the usual one."""
+    """Share of the remaining budget; None: the usual one."""
 
 
 class DraftsAnswer(JsonAnswer):
@@ -120,7 +120,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     insights: tuple[str, ...] = ()
     """What closed labs found, a line for each direction of research."""
     blends: bool = False
-    """Whether the engine blends what is scored."""
+    """Whether the engine fits an ensemble of scored scripts."""
     blend: BlendSoFar | None = None
     ensemble_gaps: str = ""
     """What the ensemble lacks, in a sentence; empty if unknown."""

@@ -35,7 +35,7 @@ class PoolChanges:
         self._sources = {number: {*evidence.sources} for number, evidence in self._pool.items()}
         self._may_close = max(1, int(_CLOSED_SHARE * len(self._live)))
         self.refused: list[str] = []
-        """What was not done, and why."""
+        """Refused changes, and why."""
 
     def apply(self, answer: IdeasAnswer, times: Mapping[str, datetime]) -> None:
         """Make the changes; `times` has those of the sources."""

@@ -80,7 +80,7 @@ BASES: Mapping[str, str] = {
 }
 """A basis in words."""
 Gain = tuple[float, float | None]
-"""A gain, above 0 where it is better, and its standard error, None if unknown; in the metric's unit."""
+"""A gain, above 0 if it is better, and its standard error, None if unknown; in the metric's unit."""
 
 
 @dataclass(frozen=True)

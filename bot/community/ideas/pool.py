@@ -56,7 +56,7 @@ class Situation:
     late: bool
     """Whether it is the last third of a run that is limited by time: quick and sure ideas go first."""
     blended: frozenset[str] = frozenset()
-    """Families of models of the blend's members; without a blend those of all scored scripts."""
+    """Families of models in the ensemble; without an ensemble, those of all scored scripts."""
 
 
 def value(idea: IdeaText, now: Situation) -> float:

@@ -1,4 +1,4 @@
-"""What an experiment uses, read from its files and its note: families of models, and ideas of the pool."""
+"""The families of models and the ideas that an experiment uses, read from its files and its note."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _MOST_OF = 2 / 3
 _MIN_WORD_SHARE = 1 / 3
 """Share of its other words that code shows, of an idea that names a family of models alone: all forests are not one idea."""
 _LINE = 300
-"""Characters of a line of code that are looked at."""
+"""Characters that are read of a line of code."""
 _IDLE = words(
     "add use using try train fit tune tuned model models feature features classifier regressor column columns data "
     "parameter parameters setting settings default simple strong single second another new more all each few many other "

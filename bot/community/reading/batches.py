@@ -67,7 +67,7 @@ async def read_batch(context: RunContext, number: int) -> list[str]:
 
 
 async def read_news(context: RunContext, look: int) -> list[str]:
-    """Read what was posted since the first batch, as `read_batch` does; nothing before that."""
+    """Read posts since the first batch, as `read_batch` does; none before that."""
     return await _read(context, _NEWS, look)
 
 
@@ -88,7 +88,7 @@ async def _read(context: RunContext, kind: StepKind[Batch], number: int) -> list
 
 
 async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: str) -> None:
-    """Read the documents of each call; a restarted bot continues with the calls of which something is missing."""
+    """Read the documents of each call; a restarted bot continues with the unfinished calls."""
     if context.community is None or not calls:
         return
     document_by_item = {document.item: document for document in documents(context.community)}
@@ -177,7 +177,7 @@ def pays(context: RunContext) -> bool | None:
 
 
 def _unread(context: RunContext) -> list[Document]:
-    """Return what was never read or has changed since, without near-duplicates; of those the first counts."""
+    """Return documents that were never read or have changed since; of near-duplicates only the first counts."""
     view = context.community
     if view is None:
         return []

@@ -80,7 +80,7 @@ def code_excerpt(text: str, characters: int) -> str:
 
 
 def _render_pieces(pieces: Sequence[_Piece]) -> str:
-    """Return what is kept, with a note for each omitted stretch."""
+    """Return the kept pieces, with a note for each omitted stretch."""
     lines, dropped_lines, kinds = list[str](), 0, dict[str, None]()
 
     def note() -> None:
@@ -219,7 +219,7 @@ def _inner(statement: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _note(literal: re.Match[str]) -> str:
-    """Return what stands for a long literal, in code that can be parsed."""
+    """Return the placeholder for a long literal, in code that can be parsed."""
     begin, content, end = literal[0][0], literal[0][1:-1], literal[0][-1]
     if begin in "\"'":
         return f"{begin}… {len(content):,} characters{end}"

@@ -59,7 +59,7 @@ class Document:
 
 
 def documents(view: CommunityView) -> list[Document]:
-    """Return all that can be read, in order of creation; replies of hardly a word are left out."""
+    """Return all readable documents, in order of creation; replies of hardly a word are left out."""
     threads, all_documents = defaultdict[str, list[Post]](list), []
     for post in view.posts():
         if post.kind == "kernel":

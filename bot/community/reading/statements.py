@@ -107,7 +107,7 @@ def _kind_of_value(value: ast.expr, text: str) -> Kind | None:
 
 
 def _root(node: ast.expr) -> str:
-    """Return the name that a chain of calls, attributes and subscripts begins with."""
+    """Return the first name of a chain of calls, attributes and subscripts."""
     while isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -129,7 +129,7 @@ def worth_of(text: str, statement: ast.stmt | None = None) -> int:
 
 
 def worth_of_prose(text: str) -> int:
-    """Return how much a paragraph says: 4 where it has a score, 2 where it explains, 1 the rest, 0 a heading."""
+    """Return how much a paragraph says: 4 with a score, 2 with an explanation, 1 the rest, 0 a heading."""
     if text.startswith("#") and "\n" not in text:
         return 0
     return 4 if _SCORE.search(text) else 2 if _REPORTING_VERB.search(text) and len(text.split()) > 5 else 1

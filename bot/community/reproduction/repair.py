@@ -28,12 +28,12 @@ class RepairKernel(TemplatePrompt[str]):
     """Paths below the competition's data folder."""
     fault: str
     trace: str
-    """The end of what it printed."""
+    """The end of its output."""
     seconds: float
     """Its time limit."""
 
     def parse(self, text: str) -> str:
-        """Read the fenced script; raises Unparsable where there is none that compiles."""
+        """Read the fenced script; raises Unparsable if there is none that compiles."""
         code = one_code_block(text)
         try:
             compile(code, "kernel.py", "exec")

@@ -234,7 +234,7 @@ def kernel_figures(context: RunContext) -> KernelFigures | None:
 async def _reproduce(
     context: RunContext, post: Post, node: int, files: tuple[str, ...], shares_cores: bool
 ) -> list[int]:
-    """Run one kernel, repaired once where that may help, and store the result."""
+    """Run one kernel, repaired once if that may help, and store the result."""
     known_rows = reproductions(context.store, context.run_id, context.clock.as_of())
     if any(row.id == post.item for row in known_rows):
         return []
