@@ -83,11 +83,11 @@ def copies_of(train: UserTable, target: str) -> dict[str, str]:
         if number == place:
             continue
         if _is_copy({*pairs}, len(pairs)):
-            clauses[name] = "says the same as"
+            clauses[name] = "duplicates"
         elif _ROWS_OF_COPY <= len(pairs) <= len(rows) - _ROWS_OF_COPY:
             with_value, without = {value for _, value in pairs}, {row[place] for row in rows if not row[number]}
             if with_value.isdisjoint(without) and len(with_value | without) <= _FEWEST:
-                clauses[name] = "has values for some classes alone of"
+                clauses[name] = "has values only for some classes of"
     return clauses
 
 

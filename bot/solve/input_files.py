@@ -139,7 +139,7 @@ def _describe(files: InputFiles, training_names: str, detected: DetectedTask, co
         for note in table.notes:
             detected.add("note", f"{table.name}: {note}" if table.name not in note else note)
     if rewritten := [name for name, f in train.formats.items() if isinstance(f, NumberFormat) and f.thousands]:
-        detected.add("numbers", f"read from forms such as 1.234,5, $1,234 or 7 kg: {', '.join(rewritten)}")
+        detected.add("numbers", f"converted from formats such as 1.234,5, $1,234 or 7 kg: {', '.join(rewritten)}")
     forms = {name: f.form for name, f in train.formats.items() if isinstance(f, DateFormat)}
     if dates := [f"{name} ({'offsets to UTC' if form == 'iso' else form})" for name, form in forms.items()]:
         detected.add("dates", f"written as 2019-04-21 for scripts: {', '.join(dates)}")

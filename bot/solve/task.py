@@ -141,7 +141,7 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
     are_many = len(values) - len(words) > _MAX_WHOLE or any(number % 1 for number in numbers if number is not None)
     if are_many and word_rows <= _MAX_WORDS_SHARE * values.total():
         raise UsageError(
-            f"the target `{target}` holds numbers, but {words[0]!r} or the like in {plural(word_rows, 'row')} of {name}: "
+            f"the target `{target}` holds numbers, but values such as {words[0]!r} in {plural(word_rows, 'row')} of {name}: "
             "remove these rows, or leave the cells empty to have them predicted"
         )
     if metric_name is None and values.total() < 2 * len(values):

@@ -266,7 +266,7 @@ BROKEN = {
             ([*r[:3], r[0] if n == 3 else f"{n}.5"] for n, r in enumerate(rows(60))),
         ),
         {},
-        "`pays` holds numbers, but 'p3' or the like in 1 row of train.csv",
+        "`pays` holds numbers, but values such as 'p3' in 1 row of train.csv",
     ),
     "the target twice": (
         lambda folder: (
@@ -678,7 +678,7 @@ def test_a_target_is_not_joined_to_a_time(names, target, tmp_path):
 def test_words_among_the_numbers_of_a_target_are_refused_not_taken_for_rows_to_predict(tmp_path):
     lines = [[str(n % 5), "n.d." if n == 7 else f"{n % 30}.5"] for n in range(100)]
     write(tmp_path / "t.csv", ["x", "target"], lines)
-    with pytest.raises(UsageError, match=r"holds numbers, but 'n\.d\.' or the like in 1 row"):
+    with pytest.raises(UsageError, match=r"holds numbers, but values such as 'n\.d\.' in 1 row"):
         grown(tmp_path / "t.csv", tmp_path)
 
 
@@ -712,8 +712,8 @@ def test_rows_without_a_date_are_no_test_rows_of_a_dated_table(tmp_path):
 @pytest.mark.parametrize(
     ("copy", "clause"),
     [
-        (lambda n: ["c1", "c2"][n % 2], "says the same as"),
-        (lambda n: [f"{n}.5", ""][n % 2], "has values for some classes alone of"),
+        (lambda n: ["c1", "c2"][n % 2], "duplicates"),
+        (lambda n: [f"{n}.5", ""][n % 2], "has values only for some classes of"),
         (lambda n: "x", None),
         (lambda n: "" if n % 20 else f"c{n}", None),
     ],
