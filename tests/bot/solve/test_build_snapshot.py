@@ -258,7 +258,7 @@ BROKEN = {
     ),
     "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: unknown; did you mean rmse?"),
     "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse needs numbers, but the target `pays` holds"),
-    "an id that repeats": (None, {"id": "colour"}, "--id colour: train.csv has a value of it more than once"),
+    "an id that repeats": (None, {"id": "colour"}, "--id colour: train.csv has repeated or empty values in this column"),
     "words in a quantity": (
         lambda folder: write(
             folder / "train.csv",
@@ -746,5 +746,5 @@ def test_words_among_the_numbers_that_a_sample_asks_for_are_refused_too(folder, 
     lines = [[*row[:3], "n.d." if n == 7 else f"{n}.5"] for n, row in enumerate(rows(40))]
     write(folder / "train.csv", ["person_id", "visits", "colour", "pays"], lines)
     write(folder / "sample_submission.csv", ["person_id", "pays"], [[f"p{n}", "0"] for n in range(40, 50)])
-    with pytest.raises(UsageError, match=r"holds numbers, but 'n\.d\.'"):
+    with pytest.raises(UsageError, match=r"holds numbers, but values such as 'n\.d\.'"):
         grown(folder, tmp_path)

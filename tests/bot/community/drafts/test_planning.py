@@ -176,7 +176,7 @@ async def test_a_plan_is_made_from_entries_of_the_knowledge_base_which_date_the_
     [prompt] = here.asker.prompts
     said = prompt.messages()[-1].content
     assert "# From the knowledge base" in said
-    assert ("Papers on tasks of this kind;" in said) == (not parents)
+    assert ("Papers on tasks of this kind." in said) == (not parents)
     assert found.text in said
     assert {*found.items} <= {*prompt.items()}
     draft = draft_row(here, 1)
