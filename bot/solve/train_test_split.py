@@ -51,7 +51,7 @@ def with_unlabelled_rows(train: UserTable, target: str, out: Path) -> UserTable:
     """Add all rows without the target, which are to be predicted, to a table that was read in part."""
     if not train.is_part or all(train.column(target)):
         return train
-    all_rows = UserTable.read(train.path, has_header=train.has_header, formats=train.formats)
+    all_rows = UserTable.read(train.path, has_header=train.has_header, formats=train.formats).without_time_of(target)
     stride, place = all_rows.length // train.length, all_rows.header.index(target)
     rows = zip(all_rows.rows(), all_rows.without_formats(all_rows.header).rows(), strict=True)
     write_table(

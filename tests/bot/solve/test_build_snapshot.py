@@ -3,6 +3,7 @@ import io
 import json
 import lzma
 import zipfile
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from bot.evaluation.views.split import SMALLEST, split_rows
 from bot.solve.build_snapshot import FEWEST, FORM, FORMATS, build_snapshot, restore_form
 from bot.solve.input_files import collect_files
 from bot.solve.solve_options import SolveOptions
+from bot.solve.tables.user_table import UserTable
+from bot.solve.train_test_split import with_unlabelled_rows
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -258,7 +261,11 @@ BROKEN = {
     ),
     "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: unknown; did you mean rmse?"),
     "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse needs numbers, but the target `pays` holds"),
-    "an id that repeats": (None, {"id": "colour"}, "--id colour: train.csv has repeated or empty values in this column"),
+    "an id that repeats": (
+        None,
+        {"id": "colour"},
+        "--id colour: train.csv has repeated or empty values in this column",
+    ),
     "words in a quantity": (
         lambda folder: write(
             folder / "train.csv",
@@ -740,6 +747,14 @@ def test_of_a_table_that_takes_long_to_read_a_sample_is_learned_from_and_all_is_
     assert len(test) == unlabelled or not unlabelled
     assert float(train[-1]["y"]) > 1000 and ".5" in train[0]["x"]
     assert json.loads((snapshot.path / FORMATS).read_text())["formats"]["x"][0] == ","
+
+
+def test_no_time_joined_from_the_target_is_left_in_a_table_that_was_read_in_part(tmp_path):
+    lines = [["2019", str(1 + n % 12), str(1 + n % 28), str(n % 24) if n % 40 else ""] for n in range(400)]
+    write(tmp_path / "t.csv", ["year", "month", "day", "hour"], lines)
+    part = replace(UserTable.read(tmp_path / "t.csv"), is_part=True, length=200)
+    whole = with_unlabelled_rows(part, "hour", tmp_path / "out.csv")
+    assert "timestamp" in part.header and "timestamp" not in whole.without_time_of("hour").header
 
 
 def test_words_among_the_numbers_that_a_sample_asks_for_are_refused_too(folder, tmp_path):
