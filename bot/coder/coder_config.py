@@ -129,7 +129,7 @@ CoderName = Annotated[str, AfterValidator(_name)]
 def _environment(variables: dict[str, str]) -> dict[str, str]:
     for name in variables:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise ValueError(f"must name variables, and {name!r} can be none")
+            raise ValueError(f"must name variables; {name!r} is not a valid name")
     return variables
 
 

@@ -144,11 +144,11 @@ class Gateway:
     def _checked(self, request: Request) -> tuple[Json, Mapping[str, str]]:
         """Return the body and the headers that may be passed on; raises GatewayRefusal."""
         if request.headers.get("host", "").partition(":")[0] not in _HOSTS:
-            raise GatewayRefusal(403, "this gateway leads to no other host", "permission_error")
+            raise GatewayRefusal(403, "this gateway serves no other host", "permission_error")
         if request.path != f"/v1{self._dialect.path}" or request.query not in _QUERIES:
-            raise GatewayRefusal(404, f"only POST /v1{self._dialect.path} leads anywhere here", "not_found_error")
+            raise GatewayRefusal(404, f"only POST /v1{self._dialect.path} is available here", "not_found_error")
         if request.method != "POST":
-            raise GatewayRefusal(405, f"only POST /v1{self._dialect.path} leads anywhere here")
+            raise GatewayRefusal(405, f"only POST /v1{self._dialect.path} is available here")
         headers = {name: request.headers[name] for name in _PASSED_HEADERS if name in request.headers}
         if wrong := [name for name, value in headers.items() if not checked_header(value)]:
             raise GatewayRefusal(400, f"the header {wrong[0]} is not passed on")

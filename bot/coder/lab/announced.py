@@ -107,7 +107,7 @@ def check_script(sources: Mapping[str, Path]) -> None:
         try:
             path.read_bytes().decode()
         except UnicodeDecodeError as error:
-            raise NotTaken(f"{name} is not UTF-8 text: byte {error.start} is none of it") from None
+            raise NotTaken(f"{name} is not UTF-8 text: invalid byte at {error.start}") from None
 
 
 def _check_files(arguments: Arguments, files: list[Announced]) -> None:

@@ -148,7 +148,7 @@ class LabNews:
         rows = [r for r in self._query(reproductions) if r.id in new and r.measured is not None]
         self.items += [Item(row.id, row.known_at) for row in rows]
         return [
-            f"the public script {in_quotes(row.title, 120)} was run here as it is: {row.measured:.5g} on the withheld rows"
+            f"the public script {in_quotes(row.title, 120)} was run here unchanged: {row.measured:.5g} on validation rows"
             + ("" if row.published is None else f" ({row.published:g} on the leaderboard)")
             + f", {row.seconds:.0f} s; code in /lab/community/measured/"
             for row in rows[:_MAX_LINES]

@@ -220,7 +220,7 @@ class ScoredScripts:
         # What matters comes last, as coders often ask for the tail of an output.
         lines.append(
             f"node {node}: {context.card.metric.name} {score} "
-            f"({context.card.metric.direction}) on the withheld rows, {result.seconds:.0f} s"
+            f"({context.card.metric.direction}) on validation rows, {result.seconds:.0f} s"
         )
         if result.score.gain is not None:
             base = next(iter(tree[node].parents), None)

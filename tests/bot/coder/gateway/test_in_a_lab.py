@@ -76,9 +76,9 @@ async def test_from_inside_nothing_but_the_model_is_reached(tmp_path: Path, name
         seen = json.loads((tmp_path / "lab3" / "work" / "seen.json").read_text())
         assert json.loads(seen["whole"])["choices"][0]["message"]["content"] == TEXT
         assert "data: [DONE]" in seen["stream"]
-        assert "only POST /v1/chat/completions leads anywhere" in seen["other"]
+        assert "only POST /v1/chat/completions is available" in seen["other"]
         assert "is longer than" in seen["large"], "the answer is read though the request was not taken whole"
-        assert "leads to no other host" in seen["host"]
+        assert "serves no other host" in seen["host"]
         assert seen["direct"] == seen["outside"] == "unreachable" and not seen["removed"]
         assert KEY not in str(seen) and any("OPENAI_API_KEY=none" in one for one in seen["environment"])
         assert len(it.upstream.came) == 2 and it.ledger.prompt_tokens == 2 * USAGE.prompt_tokens
