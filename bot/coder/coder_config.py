@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bot.models.settings import ModelChoice
 
 Dialect = Literal["chat", "responses", "messages"]
-"""What an agent speaks to its model; here, as whoever reads bot.toml needs no gateway."""
+"""The API of an agent's model; here, as reading bot.toml must not import the gateway."""
 RESERVED = ("lab", "script")
 """Names that `--coder` has for coders of the bot's own."""
 TASK = "/lab/TASK.md"

@@ -51,7 +51,7 @@ _BEHIND = re.compile(
     r"(?:(?:<\|(?:end(?:_of_box|_of_solution|_of_text|oftext)?|END_RESPONSE|im_end|eot_id|return)\|>|<turn\|>|<end_of_turn>"
     r"|</(?:final|(?:final_)?answer|response|s)>|<｜end▁of▁sentence｜>)\s*)+\Z"
 )
-"""What stands before and behind an answer itself."""
+"""Tokens and tags before and after the answer itself."""
 _NEXT_TURN = re.compile(r"(?s)<\|(?:im_end|eot_id)\|>\s*<\|(?:im_start|start_header_id)\|>(?:user|system|tool|ipy).*")
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """A message's fields beside its text: DeepSeek's, which most servers took over, and OpenRouter's, vLLM's and Ollama's."""
@@ -70,7 +70,7 @@ _LAST_CHANNEL = re.compile(rf"(?:\A\s*|assistant ?)(?:final|commentary(?: {_RECI
 
 
 def answer_of(text: str) -> str:
-    """Return a model's text without reasoning and other marks, empty if all was reasoning; calls in channels as `<tool_call>`."""
+    """Return a model's text without reasoning and special tokens, perhaps empty; calls in channels become `<tool_call>`."""
     text = _NEXT_TURN.sub("", text.replace("\r\n", "\n"))
     if _WITHOUT_TOKENS.match(text):
         last = next(reversed([*_LAST_CHANNEL.finditer(text)]), None)
@@ -82,11 +82,11 @@ def answer_of(text: str) -> str:
 
 
 def calls_in(text: str) -> tuple[str, list[Call]]:
-    """Return the prose of an answer, and the tool calls that stand in it as text, in order."""
+    """Return the prose of an answer, and the tool calls within it, in order."""
     pieces = [(match.span(), list(read(match))) for _, form, read in CALLS for match in form.finditer(text)]
     prose, calls, position = list[str](), list[Call](), 0
     for (start, end), called in sorted(pieces, key=lambda piece: piece[0]):
-        if start >= position and called:  # no part of the call before it
+        if start >= position and called:  # not within the previous call
             prose.append(text[position:start])
             calls += called
             position = end
@@ -101,15 +101,15 @@ def _said_in_channel(message: re.Match[str]) -> str:
 
 
 def _said(recipient: str | None, body: str) -> str:
-    """Return what a message says to whoever asked; a call if it has a recipient."""
+    """Return a message's text, as a call if it has a recipient."""
     call = json.dumps({"name": recipient, "arguments": body.strip()}, ensure_ascii=False)
     return f"<tool_call>{call}</tool_call>" if recipient else body.strip()
 
 
 def _without_reasoning(text: str) -> str:
-    """Return the text without what is marked as reasoning, before its end where that is alone, and after one without an end.
+    """Return the text without reasoning: between its marks, before a lone end mark, and after a mark that is never closed.
 
-    Tags of unknown names and headings count outside of code, and where they part something to run from the answer.
+    Tags of unknown names and headings count only outside of code, and if they separate something to run from the answer.
     """
     closings = deque(tag for tag in _MARK.finditer(text) if tag["slash"] or tag["end"] or tag["closing"])
     kept, position, start, code_end, opened = "", 0, 0, 0, set[str]()
@@ -125,7 +125,7 @@ def _without_reasoning(text: str) -> str:
             code_end = end_of_block(text, mark.start())
         elif ends:  # in code, too, which reasoning may leave open
             end = start
-        elif ends is False:  # within a line it may only be spoken of
+        elif ends is False:  # within a line it may only be mentioned
             if_open = None if before.rpartition("\n")[2].strip() else len(text)
             end = next((tag.end() for tag in closings if _ends(tag)), if_open)
         elif not (name or mark["heading"]) or _OF_ANSWER.fullmatch(name) or mark[0].startswith("[/"):
@@ -147,7 +147,7 @@ def _without_reasoning(text: str) -> str:
 
 
 def _ends(mark: re.Match[str]) -> bool | None:
-    """Return whether a tag ends reasoning, or begins it; None for other marks."""
+    """Return whether a tag ends reasoning (or else starts it); None: another mark."""
     name = mark["name"] or ""
     is_named = re.fullmatch(_REASONING, name.lower()) and (mark[0][0] != "[" or name.isupper())
     return bool(mark["closing"] or mark["slash"] or mark["end"]) if is_named or mark["odd"] else None

@@ -67,7 +67,7 @@ class Connection(Client):
 
     async def begin(self, status: int, kind: str) -> None:
         """Start the answer."""
-        if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # whoever asked has closed before it asked
+        if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # the client has closed before its request
             self.gone = True
         headers = [("Content-Type", kind), ("Cache-Control", "no-store"), ("Connection", "close")]
         await self._write(h11.Response(status_code=status, headers=headers))

@@ -169,7 +169,7 @@ class ScoredScripts:
             with context.store.write() as tx:
                 end_node(tx, context.run_id, node, "failed", error=str(error))
             raise
-        self.logs.mkdir(parents=True, exist_ok=True)  # whoever cleans up on the host may have taken it away
+        self.logs.mkdir(parents=True, exist_ok=True)  # a cleanup on the host may have removed it
         await asyncio.to_thread(self._log(node).write_text, attempt(context, node).output, encoding="utf-8")
 
     def _log(self, node: int) -> Path:

@@ -415,7 +415,7 @@ class Work:
         """End all processes, keep what a coder alone leaves, and close the lab."""
         context = self.context
         await self.box.close()
-        # Whoever cleans up on the host may have taken it away.
+        # A cleanup on the host may have removed it.
         (self.folder / "work").mkdir(parents=True, exist_ok=True)
         if self.assignment.alone:
             # A step, as what it reads may be gone once work/ is tidied.
