@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import starmap
 from typing import Any
 
-from bot.models.fences import FENCE, end_of_block
+from bot.models.fences import FENCE, command_finder, end_of_block
 
 Call = dict[str, Any]
 """A tool call as an endpoint's `tool_calls` has it; its arguments are an object, or the text that was to be one."""
@@ -38,11 +39,8 @@ _MARK = re.compile(
     rf"(?:{_MARGIN}(?=$|[{{`])|(?(final)\**:|(?!)))))(?(quote)(?![\"'`\\]))"
 )
 """Code, marks of Apertus, Gemma and Granite, arguments of calls, tags of any name, and headings over the answer itself."""
+_MOST_BLOCKS = 200
 _SECTION = re.compile(rf"(?mi)\A\s*{_MARGIN}(?:let me |my )?{_REASONING}(?: \w+){{0,2}}{_MARGIN}(?:[:.]|$)")
-_COMMAND = re.compile(
-    r"(?mi)^ {0,3}[`~]{3}|\{\s*[\"'][\w .-]+[\"']\s*:|[<\[✿][|｜:\w]*(?:tool|function|invoke|action|py)"
-)
-"""Signs of what would be run or read."""
 _BEFORE = re.compile(
     r"\A\s*(?:<\|begin_of_(?:box|solution)\|>|<(?:final|(?:final_)?answer|response)>|<\|START_RESPONSE\|>"
     r"|<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?)\s*"
@@ -112,7 +110,8 @@ def _without_reasoning(text: str) -> str:
     Tags of unknown names and headings count only outside of code, and if they separate something to run from the answer.
     """
     closings = deque(tag for tag in _MARK.finditer(text) if tag["slash"] or tag["end"] or tag["closing"])
-    kept, position, start, code_end, opened = "", 0, 0, 0, set[str]()
+    has_command = command_finder(text)
+    kept, position, start, code_end, blocks, opened = list[tuple[int, int]](), 0, 0, 0, 0, set[str]()
     while mark := _MARK.search(text, start):
         ends, start, end = _ends(mark), mark.end(), None
         if mark.start() < code_end and not ends:
@@ -120,30 +119,33 @@ def _without_reasoning(text: str) -> str:
             continue
         while closings and closings[0].start() < start:
             closings.popleft()
-        name, before, after = (mark["name"] or "").lower(), kept + text[position : mark.start()], text[start:]
+        name, before = (mark["name"] or "").lower(), [*kept, (position, mark.start())]
         if mark["code"]:
-            code_end = end_of_block(text, mark.start())
+            blocks += 1
+            code_end = end_of_block(text, mark.start()) if blocks <= _MOST_BLOCKS else len(text)
         elif ends:  # in code, too, which reasoning may leave open
             end = start
         elif ends is False:  # within a line it may only be mentioned
-            if_open = None if before.rpartition("\n")[2].strip() else len(text)
+            line_start = max(position, text.rfind("\n", 0, mark.start()) + 1)
+            if_open = None if text[line_start : mark.start()].strip() else len(text)
             end = next((tag.end() for tag in closings if _ends(tag)), if_open)
         elif not (name or mark["heading"]) or _OF_ANSWER.fullmatch(name) or mark[0].startswith("[/"):
             continue
         elif name and not mark["slash"]:  # of a name that is not known
             closing = next((tag for tag in closings if (tag["name"] or "").lower() == name), None)
-            if closing is None and re.fullmatch(r"<\w{4,}>", mark[0]) and not before.strip():
+            if closing is None and re.fullmatch(r"<\w{4,}>", mark[0]) and not any(text[a:b].strip() for a, b in before):
                 end = len(text)  # a tag that opens the answer was never closed
-            elif closing and _COMMAND.search(text, start, closing.start()):
-                is_last = not _COMMAND.search(text, closing.end())
+            elif closing and has_command(start, closing.start()):
+                is_last = not has_command(closing.end(), len(text))
                 end = None if is_last and re.fullmatch(rf"details|.*[_:.-]{_ANSWER}", name) else closing.end()
             opened |= {name} if end is None else set()
-        elif name not in opened and _COMMAND.search(before):
-            is_end = after.strip() if name else _SECTION.match(text) or (mark["final"] and _COMMAND.search(after))
+        elif name not in opened and any(starmap(has_command, before)):
+            is_final = mark["final"] and has_command(start, len(text))
+            is_end = re.compile(r"\S").search(text, start) if name else _SECTION.match(text) or is_final
             end = start if is_end else None
         if end is not None:
-            kept, position, start, code_end = "" if end == start else before, end, end, 0
-    return kept + text[position:]
+            kept, position, start, code_end = [] if end == start else before, end, end, 0
+    return "".join(text[a:b] for a, b in (*kept, (position, len(text))))
 
 
 def _ends(mark: re.Match[str]) -> bool | None:

@@ -2,12 +2,18 @@
 
 import re
 import tokenize
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*?)[ \t\r]*$")
 _SHELLS = ("sh", "bash", "shell", "zsh")
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?P<quote>['\"]?)\\?(?P<word>\w+)(?P=quote)")
+_COMMAND = re.compile(
+    r"(?mi)^ {0,3}[`~]{3}|\{\s*[\"'][\w .-]+[\"']\s*:|[<\[✿][|｜:\w]*(?:tool|function|invoke|action|py)"
+)
+"""Signs of what would be run or read."""
 _MOST_FENCES = 50
 """Fences that are tried as a block's end: each takes a look at all of the block before it."""
 
@@ -46,10 +52,9 @@ def fenced_blocks(
             position += 1
             continue
         fence, language, start = opening["fence"], opening["info"].split(" ")[0].lower(), position + 1
-        bare = [line_number for line_number in range(start, len(lines)) if _closes(lines[line_number], fence)]
-        outside = (
-            line_number for line_number in bare[:_MOST_FENCES] if not is_inside(language, lines[start:line_number])
-        )
+        closing = (number for number in range(start, len(lines)) if _closes(lines[number], fence))
+        bare = list(islice(closing, None if otherwise < 0 else _MOST_FENCES))
+        outside = (number for number in bare[:_MOST_FENCES] if not is_inside(language, lines[start:number]))
         end = next(outside, bare[otherwise] if bare else None)
         yield Block(fence, language, position, end)
         if end is None:
@@ -67,6 +72,12 @@ def end_of_block(text: str, start: int) -> int:
     lines = text[start:].split("\n")
     closing = next(fenced_blocks(lines, ends_inside_text)).end
     return start + len("\n".join(lines[: None if closing is None else closing + 1]))
+
+
+def command_finder(text: str) -> Callable[[int, int], bool]:
+    """Return a function that says whether something to run or read begins between two places of a text."""
+    places = [command.start() for command in _COMMAND.finditer(text)]
+    return lambda begin, end: bisect_left(places, begin) < bisect_left(places, end)
 
 
 def is_shell(language: str) -> bool:
