@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import starmap
 from typing import Any
 
 from bot.models.fences import FENCE, command_finder, end_of_block
@@ -139,7 +138,7 @@ def _without_reasoning(text: str) -> str:
                 is_last = not has_command(closing.end(), len(text))
                 end = None if is_last and re.fullmatch(rf"details|.*[_:.-]{_ANSWER}", name) else closing.end()
             opened |= {name} if end is None else set()
-        elif name not in opened and any(starmap(has_command, before)):
+        elif name not in opened and any(has_command(a, b) for a, b in before):
             is_final = mark["final"] and has_command(start, len(text))
             is_end = re.compile(r"\S").search(text, start) if name else _SECTION.match(text) or is_final
             end = start if is_end else None
