@@ -24,24 +24,19 @@ _CALLING = re.compile(
     "|".join(
         (
             "[@＠﹫!#＃﹟]",  # mentions, images, channels, tags
-            r":(?=//)",
-            "www(?=[.])",
             # evil.com: many services link it as it stands
-            rf"(?<=[^\s.])[.．。｡․﹒](?!(?:{_FILES})\b)(?=[^\W\d_]{{2}})",
+            rf"(?<=[^\s.])[.．。｡․﹒](?!(?:{_FILES})\b)(?=[^\W\d_](?:[^\W\d_]|[^\x00-\x7f]))",
             r"(?<=\d)[.](?=\d+[.]\d+[.]\d)",  # an address of four numbers
-            r"[+](?=\(?\d[\d ().-]{4})|(?<=\d{3})[-.](?=\d{4}\b)",  # telephone numbers
+            r"[+＋](?=\(?\d[\d ().-]{4})|(?<=\d{3})[-.](?=\d{4}\b)",  # telephone numbers
             r"\b[ur]/(?=\w)",  # users and groups of Reddit
             r":(?=(?:[^\W\d]|[+-])[\w+-]*:)|(?<!\d):(?=\d[\w+-]*:)",  # images by name, which a service may have of its own
             r"\((?=(?:met|rol|chn|emj|spl)\))",  # mentions, channels and images of Kook
-            r"\bGH-(?=\d)",  # issues of GitHub
-            r"\b(?:mailto|tel|smsto|sms|mms|xmpp|javascript|vbscript|data|blob|magnet|tg|slack|skype|callto|facetime"
-            r"|facetime-audio|bitcoin|ethereum|lightning|litecoin|monero|ton|steam|s?ftp|ssh|webcal|feed|urn|wtai|nntp"
-            r"|openpgp4fpr|nostr|viber|intent|market|ms-[a-z]+|file|geo|im|ircs?|matrix|msteams|sips?|signal|whatsapp|zoommtg|news"
-            r"|view-source|itms-apps):(?=\S)",
+            r"\bGH-(?=\d)|\bn(?:pub|profile|event|ote|addr)1(?=\w{9})",  # issues of GitHub, mentions of Nostr
+            r"www(?=[.])|:(?=//)|(?<=[^\W\d_]):(?=\S)",  # addresses, also by a scheme, such as tel:1
             r"\](?=\s?[(\[:])",  # [text](address), [text][name] and [name]: address
-            r"~(?=\w)|\$(?=[\[A-Za-z])",  # channels of Mattermost, functions of Misskey, stocks
-            r"(?<![\w/.])/(?=[a-z]\w*(?![\w/.]))",  # commands of Telegram, Slack and Zulip
-            r"&(?=#?\w{1,31};)",  # &lt;
+            r"~(?=\w)|\$(?=[\[{A-Za-z])|\{(?=[{%])",  # channels of Mattermost, functions of Misskey, stocks, templates
+            r"(?<![\w/.])/(?=\w+(?![\w/]|[.]\w))",  # commands of Telegram, Slack and Zulip
+            r"&(?=\w{2,31};|#\w|[lg]t|amp|quot)",  # &lt;
             r"([|~`])(?=\1)",  # marks that would strike out or hide the words after them, or show them as code
         )
     ),
