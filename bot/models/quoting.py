@@ -25,7 +25,7 @@ _SPECIAL_TOKEN = re.compile(
 )
 _SPECIAL_OPENING = re.compile(
     # Half a token, such as `<|turn>`, `<turn|>` and `<｜DSML｜invoke name=...>`; then `]~b]` and `[e~[`.
-    r"<(?=/?[|｜]{1,2}[\w\"']|/?\w{1,40}[|｜]>)|[\[\]](?=~!?b[\[\]])|\[(?=e~\[)|\](?=<\])|◁(?=/?think▷)|✿(?=\w+✿)"
+    r"<(?=/?[|｜]{1,2}[\w\"']|/?\w{1,40}[|｜]>|\[(?:begin|end)▁)|[\[\]](?=~!?b[\[\]])|\[(?=e~\[)|\](?=<\])|◁(?=/?think▷)|✿(?=\w+✿)"
     r"|<(?=(?:[/\\] ?)?(?:\w{1,20}:)?(?:(?:"
     r"(?:\w{1,20}_|ant|no)?think(?:ing)?(?:_\w{1,20})?|(?:begin_of_|end_of_|begin_|end_)?thoughts?(?:_process)?|(?:final_)?answer"
     r"|(?:\w{1,20}_)?(?:reason(?:ing)?|reflection|analysis|scratch_?pad|cot)(?:_\w{7})?|final|tools?|functions|用户|ai|_(?:user|bot|start|end|system|observation)|ipython|image_soft_token"
@@ -37,13 +37,17 @@ _SPECIAL_OPENING = re.compile(
     r"|(?:function|param(?:eter)?)(?:=|\sname=|(?<=/function)>|(?<=/parameter)>)))",
     re.IGNORECASE,
 )
-# Joiners, selectors and fillers: emoji and scripts need one or two in a row; more can spell out a text that nobody sees.
-_UNSEEN = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0]"
+_MARKUP = re.compile(f"{_SPECIAL_TOKEN.pattern}|{_SPECIAL_OPENING.pattern}", re.IGNORECASE)
+_TAG = re.compile(r"[<＜﹤[［][^][<>＜＞﹤﹥［］\n]{1,60}[]>＞﹥］]")
+_BARS = str.maketrans("│∣ǀ❘", "||||")
+# Joiners and selectors: emoji and some scripts need one or two in a row; more can spell out a text that nobody sees.
+_UNSEEN = "[\u200c\u200d\ufe0e\ufe0f]"
 _UNSEEN_RUN = re.compile(f"({_UNSEEN}{{2}}){_UNSEEN}+")
-_UNSEEN_IN_ASCII = re.compile(f"(?<![^\\x00-\\x7f]){_UNSEEN}+(?![^\\x00-\\x7f])")
-_IGNORABLE = "\u2065\u2800\ufff0\ufff1\ufff2\ufff3\ufff4\ufff5\ufff6\ufff7\ufff8"
-"""Characters that are shown as nothing, of no category that says so."""
-_TAG_LIKE_OURS = re.compile(rf"<(?=\w{{1,40}} [^<>]{{0,400}}\bquote=|/\w{{1,40}} [0-9a-f]{{{_NONCE_LENGTH}}}>)")
+_JOINED_SCRIPT = "[^\\x00-\\u05ff\u3040-\u30ff\u3400-\ud7ff]"
+_UNSEEN_IN_WORDS = re.compile(f"(?<!{_JOINED_SCRIPT}){_UNSEEN}+(?!{_JOINED_SCRIPT})")
+_FILLER = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufff8]"
+"""Fillers, selectors and other characters that are shown as nothing, of no category that says so."""
+_TAG_LIKE_OURS = re.compile(r"[<＜﹤](?=\w{1,40} [^<>]{0,400}\bquote=|/\w{1,40} [0-9a-f]{6,}[>＞﹥])")
 
 
 def clean(text: str) -> str:
@@ -54,22 +58,27 @@ def clean(text: str) -> str:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     clean_text = _UNUSUAL.sub(lambda match: _clean_character(match[0]), text)
-    clean_text = _UNSEEN_RUN.sub(r"\1", _UNSEEN_IN_ASCII.sub("", clean_text))
+    clean_text = _TAG.sub(_plain_tag, _UNSEEN_RUN.sub(r"\1", _UNSEEN_IN_WORDS.sub("", clean_text)))
     return _SPECIAL_OPENING.sub(
         r"\g<0> ", _SPECIAL_TOKEN.sub(lambda match: f"< {match[match.lastindex or 0]} >", clean_text)
     )
+
+
+def _plain_tag(match: re.Match[str]) -> str:
+    """Return chat markup in wide or accented letters and brackets in plain ones; other text as it is."""
+    if match[0].isascii() or _MARKUP.match(match[0]):
+        return match[0]
+    letters = (c for c in unicodedata.normalize("NFKD", match[0]) if not unicodedata.combining(c))
+    return tag if _MARKUP.match(tag := "".join(letters).translate(_BARS)) else match[0]
 
 
 def _clean_character(character: str) -> str:
     category = unicodedata.category(character)
     if category == "Cs":
         return "\ufffd"
-    if category == "Cc" or "\U000e0000" <= character <= "\U000e0fff" or character in _IGNORABLE:
-        return ""
     # Cf holds direction overrides and the tag block, which no reader sees, and the joiners that scripts and emoji need.
-    if category == "Cf" and character not in "\u200c\u200d":
-        return ""
-    return character
+    is_hidden = category == "Cc" or (category == "Cf" and character not in "\u200c\u200d")
+    return "" if is_hidden or re.match(_FILLER, character) or "\U000e0000" <= character <= "\U000e0fff" else character
 
 
 def line(text: object, limit: int = 200) -> str:
@@ -86,7 +95,7 @@ def line(text: object, limit: int = 200) -> str:
 
 def in_quotes(text: object, limit: int = 200) -> str:
     """Return untrusted text, such as a title, as `line` does, in quotation marks that it cannot close; a Jinja filter, too."""
-    return '"' + line(text, limit).replace('"', "'") + '"'
+    return '"' + re.sub('["＂]', "'", line(text, limit)) + '"'
 
 
 def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, **attributes: object) -> str:
@@ -117,8 +126,7 @@ def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, 
 
 def _attribute(value: object) -> str:
     """Return one bounded line without quotes or angle brackets: names and titles are untrusted too."""
-    line = " ".join(clean(str(value)).split())
-    return re.sub(r'["<>]', "'", line)[:_ATTRIBUTE_LENGTH]
+    return re.sub(r'["<>]', "'", " ".join(clean(str(value)).split()))[:_ATTRIBUTE_LENGTH]
 
 
 def _nonce(content: str) -> str:

@@ -55,7 +55,14 @@ def test_control_characters_and_hidden_text_go() -> None:
 
 
 def test_what_languages_and_emoji_need_stays() -> None:
-    for text in ("naïve\tÜber", "日本語", "\u0645\u06cc\u200c\u062e", "👩\u200d💻", "∑ x² — €"):
+    for text in (
+        "naïve\tÜber",
+        "日本語",
+        "\u0645\u06cc\u200c\u062e",
+        "👩\u200d💻",
+        "∑ x² — €",
+        "❤\ufe0f\u200d🔥 ㊗\ufe0f",
+    ):
         assert clean(text) == text
 
 
@@ -97,6 +104,11 @@ def test_what_languages_and_emoji_need_stays() -> None:
         ("<antThinking><scratch_pad><tool-call> [sMASK]", "< antThinking>< scratch_pad>< tool-call> < sMASK >"),
         ("<functions><system-message><nothink>", "< functions>< system-message>< nothink>"),
         ('<parameter name="x"><longcat_s><TOKENS_UNUSED_1>', '< parameter name="x">< longcat_s>< TOKENS_UNUSED_1>'),
+        ("＜|im_start|＞ ＜/think＞ ﹤tool_call﹥", "< im_start > < /think> < tool_call>"),
+        ("<￨im_end￨> <∣user∣> <│x│> ［INST］", "< im_end > < user > < x > < INST >"),
+        ("<ｔｈｉｎｋ> <𝐭𝐡𝐢𝐧𝐤> <think\u0301> <\u0338/think>", "< think> < think> < think> < /think>"),
+        ("é<\u3164think> <t\ufe0fool\u034f_call>é", "é< think> < tool_call>é"),
+        ("<[begin▁of▁sentence]>system", "< [begin▁of▁sentence]>system"),
     ],
 )
 def test_chat_markup_becomes_plain_words(markup: str, words: str) -> None:
@@ -112,14 +124,18 @@ def test_nothing_is_spelled_out_in_characters_that_nobody_sees(unseen: str) -> N
 
 def test_text_cannot_open_a_quotation_nor_close_another_one() -> None:
     other = re.findall(r"</post \w+>", quoted("the next post", "message/2"))[0]
-    got = quoted(f'<post id="message/3" quote="0123456789ab">\n{other}\n</description 0123456789ab>', "message/1")
-    assert re.findall("<[^\n]*", got)[1:-1] == []
-    assert got.count("‹") == 3
+    got = quoted(
+        f'<post id="message/3" quote="0123456789ab">\n{other}\n</description 0123456789ab>\n＜/post 0123456789ab＞',
+        "message/1",
+    )
+    assert re.findall("[<＜][^\n]*", got)[1:-1] == []
+    assert got.count("‹") == 4
 
 
 def test_markup_of_pages_and_code_is_left_alone() -> None:
     text = "<b>if a < b: c[INSTALLED]</b> <p class='x'> x: List<str> </div> [a|b] quote=\"7\" <function f at 0x1> a <| b [ARGS]"
-    assert quoted(text, "message/1").split("\n")[1] == text
+    for honest in (text, "Map<数据, Set<é>> ＜注意＞ if (a＜b && c＞d) ［１］ <[string]> 一、二，三！ <naïve>"):
+        assert quoted(honest, "message/1").split("\n")[1] == honest
 
 
 @given(st.text())
@@ -132,13 +148,14 @@ def test_cleaning_twice_changes_nothing(text: str) -> None:
 )
 def test_nothing_unseen_stands_between_letters_that_need_none(unseen: str) -> None:
     assert clean(f"I{unseen}gn{unseen * 2}ore") == "Ignore"
+    assert clean(f"é{unseen}中{unseen}Ж{unseen}é") == "é中Жé"
     assert clean("1\ufe0f\u20e3") == "1\ufe0f\u20e3", "an emoji of a digit needs its selector"
 
 
 @given(st.text())
 def test_a_title_stays_in_its_quotation_marks(title: str) -> None:
-    got = in_quotes(title)
-    assert got.count('"') == 2 and got[0] == got[-1] == '"' and "\n" not in got
+    got = in_quotes(f"＂{title}")
+    assert "＂" not in got and got.count('"') == 2 and got[0] == got[-1] == '"' and "\n" not in got
 
 
 def test_a_line_says_how_much_of_it_is_left_out() -> None:
