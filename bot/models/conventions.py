@@ -167,7 +167,7 @@ def _values(text: str) -> Iterator[Any]:
                 value, length = decoder.raw_decode(text + end)
                 break
         else:
-            value, length = ast.literal_eval(text), len(text)
+            value, length = json.loads(json.dumps(ast.literal_eval(text))), len(text)
         yield value
         text = text[length:].lstrip(" \n;,}")
 
@@ -175,7 +175,7 @@ def _values(text: str) -> Iterator[Any]:
 def _json(match: re.Match[str], is_marked: bool = True) -> Iterator[Call]:
     """Yield the calls of objects, or of a list of them, that hold name and arguments; if marked as such, one unread."""
     values, calls = list[Any](), list[Call]()
-    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+    with suppress(SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
         values += list(_values(match["arguments"]))
     for value in values:
         items = value.get("tool_calls", value.get("tool_uses", value)) if isinstance(value, dict) else value

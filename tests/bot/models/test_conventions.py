@@ -241,6 +241,11 @@ def test_a_call_that_is_cut_off_is_no_command() -> None:
     assert command_in(read('<tool_call>\n{"name": "bash", "arguments": {"command": "rm -rf /tm')) is None
 
 
+@pytest.mark.parametrize("value", ["{[1]: 2}", "{{1}}", "{'command': {1, 2}}", "{'command': b'ls'}", "1j", "..."])
+def test_a_call_that_is_python_and_no_json_is_no_command(value: str) -> None:
+    assert command_in(read(f"<tool_call>{{'name': 'bash', 'arguments': {value}}}</tool_call>")) is None
+
+
 def test_a_call_that_is_nested_absurdly_is_no_command() -> None:
     assert command_in(read("```tool_code\nprint(" + "-" * 200_000 + "1)\n```")) is None
 
