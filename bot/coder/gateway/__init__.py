@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bot.coder.gateway.checks import GatewayRefusal, checked, checked_header
+from bot.coder.gateway.checks import HEADER, GatewayRefusal, checked
 from bot.coder.gateway.dialects import DIALECTS, Json
 from bot.coder.gateway.dialects import Name as DialectName
 from bot.coder.gateway.exchange import Exchange
@@ -150,7 +150,7 @@ class Gateway:
         if request.method != "POST":
             raise GatewayRefusal(405, f"only POST /v1{self._dialect.path} is available here")
         headers = {name: request.headers[name] for name in _PASSED_HEADERS if name in request.headers}
-        if wrong := [name for name, value in headers.items() if not checked_header(value)]:
+        if wrong := [name for name, value in headers.items() if not HEADER.fullmatch(value)]:
             raise GatewayRefusal(400, f"the header {wrong[0]} is not passed on")
         return checked(self._redactor.own_bytes(request.body), self._dialect, self._models), headers
 

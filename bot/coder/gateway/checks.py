@@ -15,14 +15,16 @@ from bot.models.streamed import object_list
 from scrapers.http.responses import NoJson, read_json
 from scrapers.snapshots.fields import sentences
 
-_ADDRESSES = ("url", "urls", "uri", "file_id", "file_ids", "container_id")
-"""How keys end of what an endpoint would fetch, or has kept; data in its own text (`data:`) is neither."""
-_MEDIA = ("image", "images", "video", "audio")
-"""Keys under which some endpoints take an address in place of data."""
+_ADDRESSES = ("url", "urls", "uri", "fileid", "fileids", "containerid")
+"""How keys end, without dashes, of what an endpoint would fetch, or has kept; data in its own text (`data:`) is neither."""
+_MEDIA = ("image", "images", "video", "audio", "file", "data", "document", "source")
+"""How keys end under which some endpoints take an address in place of data."""
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _CHOICES = ("auto", "any", "none", "tool", "function", "custom", "allowed_tools", "local_shell")
 """Kinds of choices among the agent's own tools."""
 _MODES = ("auto", "any", "none", "required")
-_HEADER = re.compile(r"[\w.,:;=/+ -]{1,2000}", re.ASCII)
+HEADER = re.compile(r"[\w.,:;=/+ -]{1,2000}", re.ASCII)
+"""The value of a header that may be passed on."""
 
 
 class GatewayRefusal(Exception):
@@ -55,9 +57,7 @@ def checked(content: bytes, dialect: Dialect, models: Collection[str]) -> Json:
         raise GatewayRefusal(400, "the request is not a JSON object")
     if body.get("model") not in models:
         model = next(iter(models))
-        raise GatewayRefusal(
-            404, f"the model {line(body.get('model'))!r} is not available here: request {model!r}", "not_found_error"
-        )
+        raise GatewayRefusal(404, f"unknown model {line(body.get('model'))!r}: request {model!r}", "not_found_error")
     for name in dialect.stored_fields:
         if body.get(name) is not None:
             raise GatewayRefusal(400, f"{name} is not supported: no conversation is stored, so send all of it")
@@ -75,21 +75,13 @@ def checked(content: bytes, dialect: Dialect, models: Collection[str]) -> Json:
 
 def _check_arguments(value: Any) -> None:
     """Raise ValueError if tools are called with JSON that is nested too deep, which endpoints read."""
-    if isinstance(value, list):
-        for item in value:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if key == "arguments" and isinstance(item, str):
+            with suppress(NoJson):
+                _check_arguments({key: read_json(item)})
+        else:
             _check_arguments(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key == "arguments" and isinstance(item, str):
-                with suppress(NoJson):
-                    read_json(item)
-            else:
-                _check_arguments(item)
-
-
-def checked_header(value: str) -> str | None:
-    """Return a header's value if it may be passed on."""
-    return value if _HEADER.fullmatch(value) else None
 
 
 def _check_limits(body: Json, dialect: Dialect) -> None:
@@ -107,14 +99,12 @@ def _check_conversation(body: Json, dialect: Dialect) -> None:
         raise GatewayRefusal(400, f"{main} is not a list of messages")
     for message in () if plain else messages or ():
         # By its id alone, the endpoint would take a message that it has kept.
-        kind = message.get("type") if main == "input" else None
-        if not isinstance(message.get("role"), str) and (not isinstance(kind, str) or kind == "message"):
-            raise GatewayRefusal(400, f"{main} holds a message that has no role")
+        kind, role = message.get("type") if main == "input" else None, message.get("role")
+        if role not in _ROLES and (role is not None or not isinstance(kind, str) or kind == "message"):
+            raise GatewayRefusal(400, f"{main} holds a message that has no role such as user")
     for name in dialect.conversation:
         for key in _addresses(body.get(name)):
-            raise GatewayRefusal(
-                400, f"{key} is not supported: send the data itself, since nothing is fetched for a lab"
-            )
+            raise GatewayRefusal(400, f"{key} is not supported: send the data itself, as nothing is fetched for a lab")
 
 
 def _addresses(value: Any) -> Iterator[str]:
@@ -124,13 +114,16 @@ def _addresses(value: Any) -> Iterator[str]:
             yield from _addresses(item)
     elif isinstance(value, dict):
         kind = str(value.get("type"))
-        if kind == "item_reference" or (kind == "image_generation_call" and not value.get("result")):
+        words = [item for key, item in value.items() if item and key not in ("id", "type", "status")]
+        is_by_id = "id" in value and (not words or (kind == "image_generation_call" and not value.get("result")))
+        if is_by_id or kind.endswith("_embeds"):  # the latter is a program, where an endpoint unpickles it
             yield kind
         for key, item in value.items():
+            name = re.sub("[_-]", "", key.lower())
             is_inline = item is None or isinstance(item, dict) or str(item).lower().startswith("data:")
             is_stored = key == "audio" and isinstance(item, dict) and "id" in item
-            is_address = key.lower() in _MEDIA and not isinstance(item, dict) and "://" in str(item)
-            if is_stored or is_address or (key.lower().endswith(_ADDRESSES) and not is_inline):
+            is_address = name.endswith(_MEDIA) and kind not in ("text", "search_result") and ":/" in str(item)
+            if is_stored or (not is_inline and (is_address or name.endswith(_ADDRESSES))):
                 yield key
             # What a tool is called with is between the agent and its tool.
             elif not (key == "input" and kind == "tool_use"):

@@ -137,9 +137,7 @@ class Exchange:
         if isinstance(body := decode_answer(content), dict):
             self._dialect.read_answer(self._heard, body)
         if not self._heard.ended:
-            raise NotACompletion(
-                f"the endpoint's answer is not one to {self._dialect.path}: does the endpoint speak it?"
-            )
+            raise NotACompletion(f"the endpoint's answer is not one to {self._dialect.path}: does it speak that?")
         self.begun = True
         await self._connection.begin(200, "application/json")
         await self._connection.send(content)

@@ -324,7 +324,15 @@ async def test_data_in_its_own_text_is_passed_on(tmp_path: Path, dialect: Dialec
         "responses": {"type": "input_image", "image_url": picture},
         "messages": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
     }
-    said = [{"role": "user", "content": [parts[dialect]]}]
+    more: dict[DialectName, list[dict[str, Any]]] = {
+        "chat": [{"type": "input_audio", "input_audio": {"data": "//uQxAAAAAA=", "format": "mp3"}}],
+        "responses": [{"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBE"}],
+        "messages": [
+            {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "see http://x"}},
+            {"type": "search_result", "source": "https://x", "title": "x", "content": [{"type": "text", "text": "x"}]},
+        ],
+    }
+    said = [{"role": "user", "content": [parts[dialect], *more[dialect]]}]
     async with scene(tmp_path, answering, dialect=dialect) as it:
         assert (await it.ask(**{"input" if dialect == "responses" else "messages": said})).status == 200
     assert it.upstream.came[0].body["input" if dialect == "responses" else "messages"] == said

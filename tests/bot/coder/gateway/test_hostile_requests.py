@@ -146,6 +146,38 @@ ATTEMPTS: dict[str, tuple[bytes, int, DialectName]] = {
         400,
         "messages",
     ),
+    **{
+        f"an address in place of data: {part}": (said([part]), 400, "chat")
+        for part in (
+            {"type": "file", "file": {"filename": "a.pdf", "file_data": "https://elsewhere.example/a.pdf"}},
+            {"type": "file", "file": "https://elsewhere.example/a.pdf"},
+            {"type": "input_audio", "input_audio": {"data": "https://elsewhere.example/a.wav", "format": "wav"}},
+            {"type": "input_audio", "input_audio": "https://elsewhere.example/a.wav"},
+            {"type": "image", "image": "file:/etc/passwd"},
+            {"type": "document", "document": "gs://elsewhere/a"},
+            {"type": "image", "source": "https://elsewhere.example/a.png"},
+            {"type": "file", "file": {"fileId": "file-1"}},
+            {"type": "image_embeds", "image_embeds": "gASVCg=="},
+        )
+    },
+    **{
+        f"{kind} that the endpoint keeps": (
+            given("responses", input=[{"type": kind, "id": "x_1", "status": "completed", **more}]),
+            400,
+            "responses",
+        )
+        for kind, more in (
+            ("reasoning", {"summary": []}),
+            ("mcp_call", {}),
+            ("code_interpreter_call", {}),
+            ("Item_Reference", {}),
+        )
+    },
+    "calls within calls": (
+        given(messages=[{"role": "assistant", "tool_calls": [{"arguments": json.dumps("[" * 600 + "]" * 600)}]}]),
+        400,
+        "chat",
+    ),
     "a header with two lines": (http(PATHS["messages"], b"{}", anthropic_beta="a\tb"), 400, "messages"),
 }
 
