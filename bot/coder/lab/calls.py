@@ -42,6 +42,7 @@ _NAME, _NOTE, _COMMAND, _REPORT = 80, 500, 1000, 2000
 """Characters."""
 _MOST_NAMES, _MOST_COLUMNS = 100, 1000
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
+_NUMBER = re.compile(r"[\d._-]+(?:e-?[\d_]+)?|0x[\da-f]+|nan|inf(?:inity)?", re.IGNORECASE)
 
 
 def _paragraphs(text: str) -> str:
@@ -62,8 +63,8 @@ def _plain(text: str) -> str:
     name = _ODD.sub("-", text).strip("-.")[:_NAME].rstrip("-.")
     if text and not name:
         raise ValueError("a name needs a letter or a digit")
-    if text and not any(map(str.isalpha, name)):
-        raise ValueError("a name without a letter reads as a score; add one")
+    if _NUMBER.fullmatch(name):
+        raise ValueError(f"{name} reads as a score; add a word")
     if name == "index.csv":
         raise ValueError("index.csv is the list of experiments; choose another name")
     return name

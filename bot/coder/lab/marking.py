@@ -2,6 +2,7 @@
 
 import re
 import secrets
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from sandbox.output import ENGINE_MARK, plain_text
 _LETTERS, _LENGTH = "bcdfghjkmnpqrstvwxz", 6
 """Of a mark: neither a number nor a word, so that no honest output holds it."""
 _NO_MARK = "…"
+_LOOKALIKES = str.maketrans("ьсԁғɡһјкмпрԛгѕтѵԝхᴋᴠᴢᴡ", "bcdfghjkmnpqrstvwxkvzw")
 
 
 def draw_mark() -> str:
@@ -46,11 +48,14 @@ class LineMark:
         body = f"\n{self.mark} ".join(
             self.foreign(part).removesuffix("\n") for part in text.rstrip().split(ENGINE_MARK)
         )
-        for answer in sorted(map(self.foreign, answers), key=len, reverse=True):
-            if answer and answer in body:
-                marked = self.engine(answer).replace("\\", r"\\")
-                body = re.sub(f"^{re.escape(answer)}$", marked, body, flags=re.MULTILINE)
+        for answer in sorted((a for a in map(self.foreign, answers) if a and a in body), key=len, reverse=True):
+            marked = self.engine(answer).replace("\\", r"\\")
+            body = re.sub(f"^{re.escape(answer)}$", marked, body, flags=re.MULTILINE)
         return body.lstrip("\n")
 
     def _without(self, text: str) -> str:
-        return re.sub(r"[\W_]?".join(self.mark), _NO_MARK, text, flags=re.IGNORECASE)
+        """Return the text without the mark, and what looks like it: in other letters, with accents, apart by two signs."""
+        plain = "".join(unicodedata.normalize("NFKD", character)[0].lower()[0] for character in text)
+        for match in reversed(list(re.finditer(r"[\W_]{0,2}".join(self.mark), plain.translate(_LOOKALIKES)))):
+            text = f"{text[: match.start()]}{_NO_MARK}{text[match.end() :]}"
+        return text

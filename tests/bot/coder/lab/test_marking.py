@@ -37,6 +37,8 @@ def test_no_output_writes_a_line_of_the_engines(forged: str, line: str) -> None:
 def test_a_mark_that_is_written_around_another_one_leaves_none() -> None:
     assert "kvzqxw" not in MARK.foreign("kvzkvzqxwqxw kvz\x1b[0mqxw k\x00vzqxw kvzq\U000e0041xw")
     assert MARK.foreign("k\tvzqxw k\u0301vzqxw kvz_qxw") == "… … …", "nor one that looks like it"
+    assert MARK.foreign("k--vzqxw é ｋｖｚｑｘｗ кѵzԛхԝ ḱṽžqẋẃ k\u0301\u0302vzqxw ⓚⓥⓩⓠⓧⓦ") == "… é … … … … …"
+    assert MARK.foreign("zażółć кот ｋｖ 日本 kv zq") == "zażółć кот ｋｖ 日本 kv zq"
 
 
 def test_what_an_answer_quotes_keeps_no_mark_either() -> None:
@@ -122,6 +124,6 @@ async def test_a_labs_commands_forge_nothing_and_its_answers_are_known_as_such(t
     assert any(line.startswith(f"{mark} mine: log_loss 0.") for line in engine[2])
     assert "\nmine: log_loss 0.001 out of fold\n" in seen[2]
     assert any("z-0.00001-0.00001-gain-9: log_loss" in line for line in engine[3])
-    assert f"{mark} lab: " not in seen[3] and "a name without a letter" in seen[3]
+    assert f"{mark} lab: " not in seen[3] and "1 reads as a score" in seen[3]
     assert f"{mark} z-0.00001-0.00001-gain-9 · 0." in seen[4] and "replies left" in seen[4]
     assert story.news == (), "forged news are no news of the report"
