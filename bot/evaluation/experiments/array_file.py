@@ -25,8 +25,8 @@ _LONGEST_SIDE = 10**18
 _HEADER_BYTES = 1 << 16
 """Read of a file at the most for its header: NumPy takes less, but believes whatever length it claims."""
 UNREADABLE = (
-    *(OSError, EOFError, ValueError, LookupError, TypeError, ArithmeticError, SyntaxError, tokenize.TokenError),
-    *(MemoryError, RecursionError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error),
+    *(OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, SyntaxError, MemoryError),
+    *(tokenize.TokenError, RecursionError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error),
 )
 """What NumPy and zipfile raise over files that are not theirs."""
 
@@ -81,7 +81,7 @@ def read_header(file: IO[bytes], name: str, most_values: int = MOST_VALUES) -> H
         raise InvalidSubmission(f"{name} has {len(shape)} dimensions; at most {_MOST_SIDES} are taken.")
     if any(type(side) is not int or side < 0 for side in shape):
         raise InvalidSubmission(f"{name} has a shape that is not of whole numbers from 0.")
-    if math.prod(shape) > most_values or max(shape, default=0) > _LONGEST_SIDE:
+    if math.prod(max(side, 1) for side in shape) > most_values:  # NumPy refuses long sides beside 0, too
         raise InvalidSubmission(f"{name} has the shape {shown_shape(shape)}; at most {most_values:,} values are taken.")
     return Header(shape, dtype, by_column, begin.tell())
 

@@ -27,7 +27,7 @@ from state.errors import InvalidSubmission
 _MOST_CLASSES = 500
 _MOST_BYTES = 512_000_000
 """Of one array of features, once it is unpacked."""
-_MOST_PARTS = 10
+_MOST_PARTS, _MOST_FORMAT_BYTES = 10, 1_000
 
 
 def write_fit_rows(view: LabelledView, folds: LabelledView, features: Mapping[str, Path], out: Path) -> FitRows:
@@ -119,21 +119,22 @@ def _shape(role: str, path: Path) -> tuple[int, ...]:
     try:
         with zipfile.ZipFile(path) as file:
             names = file.namelist()
+            arrays = {name.removesuffix(".npy") for name in names}
+            if len(arrays) < len(names) or {"x", "shape"} <= arrays:
+                raise InvalidSubmission(f"{role} has two arrays of one name, or `x` beside a sparse matrix.")
             if "shape.npy" not in names:
                 return _header(role, file, "x.npy").shape
             if len(names) > _MOST_PARTS:
-                raise InvalidSubmission(
-                    f"{role} has {len(names)} arrays where a sparse matrix has {_MOST_PARTS} at most."
-                )
+                raise InvalidSubmission(f"{role} has {len(names)} arrays; a sparse matrix has at most {_MOST_PARTS}.")
             for name in names:
                 if name != "format.npy":
                     _header(role, file, name)
+                elif file.getinfo(name).file_size > _MOST_FORMAT_BYTES:
+                    raise InvalidSubmission(f"{role} is a sparse matrix whose format is not a word.")
             with file.open("shape.npy") as shape:
                 return tuple(map(int, np.lib.format.read_array(shape, allow_pickle=False)[:3]))
     except UNREADABLE:
-        raise InvalidSubmission(
-            f"{role} is neither an .npz file with an array `x` nor one of scipy.sparse.save_npz."
-        ) from None
+        raise InvalidSubmission(f"{role} is no .npz file with an array `x`, and none of sparse.save_npz.") from None
 
 
 def _header(role: str, file: zipfile.ZipFile, name: str) -> Header:
@@ -144,9 +145,7 @@ def _header(role: str, file: zipfile.ZipFile, name: str) -> Header:
     with file.open(entry) as member:
         header = read_header(member, role, _MOST_BYTES)
     if entry.file_size != header.begins + math.prod(header.shape) * header.dtype.itemsize:
-        raise InvalidSubmission(
-            f"{role} holds other values than the shape {shown_shape(header.shape)} of a header takes."
-        )
+        raise InvalidSubmission(f"{role} holds other values than its shape {shown_shape(header.shape)} takes.")
     return header
 
 

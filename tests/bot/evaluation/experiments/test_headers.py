@@ -22,6 +22,8 @@ ODD = {
     "by column": "'descr': '<f8', 'fortran_order': True, 'shape': (2, 1000000000000)",
     "endless": f"'descr': '<f8', 'fortran_order': False, 'shape': (0x{'f' * 8000}, 2)",
     "nothing of much": f"'descr': '<f8', 'fortran_order': False, 'shape': (0x{'f' * 8000}, 0)",
+    "no rows of much": f"'descr': '<f8', 'fortran_order': False, 'shape': (0, {10**18}, {10**18})",
+    "nothing within much": f"'descr': '<f8', 'fortran_order': True, 'shape': (60, 0, {10**18})",
     "digits": f"'descr': '<f8', 'fortran_order': False, 'shape': ({'9' * 5000}, 2)",
     "negative": "'descr': '<f8', 'fortran_order': False, 'shape': (-60, 2)",
     "both negative": "'descr': '<f8', 'fortran_order': False, 'shape': (-60, -2)",
@@ -122,6 +124,23 @@ def test_features_with_an_odd_header_get_a_sentence(numbers: Task, tmp_path: Pat
         good[role] = tmp_path / f"{role}.npz"
     with in_a_sentence():
         write_fit_rows(numbers.view, numbers.folds, {**good, "test": file}, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["format.npy", "x.npy", "x"])
+def test_features_that_could_be_read_as_others_are_refused(numbers: Task, tmp_path: Path, name: str) -> None:
+    files = {role: tmp_path / f"{role}.npz" for role in ("train", "validation", "test")}
+    sizes = {"train": len(numbers.fold), "validation": len(numbers.ids("validation")), "test": len(numbers.ids("test"))}
+    for role, rows in sizes.items():
+        np.savez(files[role], x=np.ones((rows, 2)))
+    write_fit_rows(numbers.view, numbers.folds, files, tmp_path)
+    values = saved(np.ones((sizes["test"], 2)))
+    part = values if name == "x.npy" else bytes(5_000)
+    parts = dense(values) | {"x": part} if name == "x" else matrix(name, part, sizes["test"])
+    with zipfile.ZipFile(files["test"], "w") as file:
+        for part_name, content in parts.items():
+            file.writestr(part_name, content)
+    with in_a_sentence():
+        write_fit_rows(numbers.view, numbers.folds, files, tmp_path)
 
 
 def test_features_that_are_too_large_once_they_are_unpacked_are_refused(
