@@ -143,26 +143,26 @@ def plain_cell(cell: str) -> PlainCell:
     code = ipython_calls(cell)
     try:
         tree = ast.parse(code)
-    except _FAULTS:
+        # By bytes, as the tree counts them.
+        source, starts = code.encode(), [0]
+        for line in source.split(b"\n"):
+            starts.append(starts[-1] + len(line) + 1)
+        statements = [node for node in ast.walk(tree) if isinstance(node, ast.Expr | ast.Assign)]
+        pieces, commands, position = list[bytes](), list[str](), 0
+        for node in sorted(statements, key=lambda node: (node.lineno, node.col_offset)):
+            if (call := _shell_call(node.value)) is None:
+                continue
+            text = _value(*call, commands) if isinstance(node, ast.Assign) else _replacement(*call, commands)
+            place = node.value if isinstance(node, ast.Assign) else node
+            begin = starts[place.lineno - 1] + place.col_offset
+            before = source[starts[place.lineno - 1] : begin].decode()
+            margin = before if not before.strip() else ""
+            pieces += [source[position:begin], indent(text, margin).removeprefix(margin).encode()]
+            position = starts[(place.end_lineno or place.lineno) - 1] + (place.end_col_offset or 0)
+        return PlainCell(b"".join([*pieces, source[position:]]).decode(), commands)
+    except _FAULTS:  # in magics within magics, too
         magic = _AUTOMAGIC.fullmatch(cell)
         return PlainCell("pass\n", [f"%{magic[1]}"]) if magic else PlainCell(code)
-    # By bytes, as the tree counts them.
-    source, starts = code.encode(), [0]
-    for line in source.split(b"\n"):
-        starts.append(starts[-1] + len(line) + 1)
-    statements = [node for node in ast.walk(tree) if isinstance(node, ast.Expr | ast.Assign)]
-    pieces, commands, position = list[bytes](), list[str](), 0
-    for node in sorted(statements, key=lambda node: (node.lineno, node.col_offset)):
-        if (call := _shell_call(node.value)) is None:
-            continue
-        text = _value(*call, commands) if isinstance(node, ast.Assign) else _replacement(*call, commands)
-        place = node.value if isinstance(node, ast.Assign) else node
-        begin = starts[place.lineno - 1] + place.col_offset
-        before = source[starts[place.lineno - 1] : begin].decode()
-        margin = before if not before.strip() else ""
-        pieces += [source[position:begin], indent(text, margin).removeprefix(margin).encode()]
-        position = starts[(place.end_lineno or place.lineno) - 1] + (place.end_col_offset or 0)
-    return PlainCell(b"".join([*pieces, source[position:]]).decode(), commands)
 
 
 def _shell_call(node: ast.expr) -> tuple[str, tuple[str, ...]] | None:

@@ -145,7 +145,10 @@ def _code_pieces(code: str) -> Iterator[_Piece]:
         yield from _prose_pieces(docstring, least_worth=2)
     lines = code.split("\n")
     begin = 0 if docstring is None else tree.body[0].end_lineno or 0
-    yield from _statement_pieces(lines, tree.body[docstring is not None :], begin, None)
+    try:
+        yield from list(_statement_pieces(lines, tree.body[docstring is not None :], begin, None))
+    except RecursionError:  # statements within statements, and so on
+        yield from _unparsed_pieces(code)
 
 
 def _unparsed_pieces(code: str) -> Iterator[_Piece]:

@@ -109,6 +109,12 @@ def test_commands_that_are_left_out_are_named_those_of_a_shells_cell_too() -> No
     assert plain_cell("%%bash\npip install x\nls\n").commands == ["!pip install x", "!ls", "%%bash"]
 
 
+@pytest.mark.parametrize("magic", ["%%capture\n", "%%time\n", "%time "])
+def test_magics_within_magics_without_end_stay_as_they_are(magic: str) -> None:
+    assert "get_ipython()" in plain_cell(f"{magic * 900}x = 1\n").code
+    assert plain_cell(f"{magic * 3}x = 1\n").code.strip() == "x = 1"
+
+
 def test_a_hostile_cell_takes_no_longer_than_its_length() -> None:
     for line in ("!ls (", "x = !(", "'''", "%time (", "a?"):
         began = time.process_time()

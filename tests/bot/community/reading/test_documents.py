@@ -255,4 +255,6 @@ def test_other_languages_and_broken_code_are_read_by_blocks() -> None:
     listed = ", ".join(f"'word {n}'" for n in range(300))
     two = f"print 'old'\n\nwords = [{listed}]\n\n{MODEL}"
     assert MODEL in code_excerpt(two, 900) and "300 items" in code_excerpt(two, 900)
+    deep = "if a:\n    pass\n" + "elif b:\n    print('c')\n" * 900
+    assert MODEL in code_excerpt(fenced_cell(f"{deep}\n{MODEL}", "python"), 900)
     assert code_excerpt("", 900) == ""
