@@ -204,7 +204,7 @@ def _facts(path: Path, text: str) -> _Facts:
     keys = match["keys"] if pattern is _FRONT else re.sub(r"^# ?", "", match["keys"], flags=re.MULTILINE)
     try:
         content = yaml.safe_load(keys)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:
         reason = str(getattr(error, "problem", None) or error).splitlines()[0]
         raise _LeftOut(f"is left out: its front matter cannot be read ({clean(reason)[:200]})") from error
     if not isinstance(content, dict):

@@ -181,6 +181,8 @@ BAD: Mapping[str, tuple[str | bytes, str]] = {
     "open.md": ("---\ndate: 2018-01-05\nx", "not closed by a line"),
     "votes.md": ("---\nvotes: many\n---\nx", "its votes are not a whole number"),
     "deep.md": ("---\na: " + "[" * 9_000 + "\n---\nx", "front matter cannot be read"),
+    "tag.md": ("---\ndate: !!timestamp x\n---\nx", "front matter cannot be read"),
+    "key.md": ("---\nvotes: !!bool x\n---\nx", "front matter cannot be read"),
     "old.md": ("---\ndate: 0001-01-01T00:00:00+14:00\n---\nx", "its date must look like"),
 }
 

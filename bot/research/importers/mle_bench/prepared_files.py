@@ -119,7 +119,7 @@ def read_config(path: Path) -> Config:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise SnapshotError([Problem(CONFIG, line, f"is not YAML: {error.problem}")]) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # control characters, not UTF-8, absurd nesting
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:  # such as odd tags
         raise SnapshotError([Problem(CONFIG, None, f"is not YAML in UTF-8: {type(error).__name__}")]) from error
     try:
         return Config.model_validate(content)

@@ -47,6 +47,8 @@ def test_a_relative_folder_still_has_its_competitions_name(tmp_path: Path, monke
         ("- a list\n", "dictionary"),
         ("id: x\ndataset: {answers: a}\n", "field `dataset.sample_submission`: is missing"),
         ("\x00", "is not YAML"),
+        ("id: !!timestamp x\n", "is not YAML"),
+        ("id: !!int ''\n", "is not YAML"),
     ],
 )
 def test_a_configuration_that_cannot_be_used_says_why(tmp_path: Path, text: str, sentence: str) -> None:
