@@ -4,12 +4,12 @@ A field must be there, `null` where it is not known; only what says where a row 
 readings of an observation may be left out. Fields that the format does not name are ignored.
 """
 
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
+from unicodedata import normalize
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -44,13 +44,13 @@ TIERS = {
 
 def _of_strangers(reserved: str, value: str) -> str:
     """Return a value that does not begin as one that the bot gives to the owner's notes; raises ValueError."""
-    if unicodedata.normalize("NFKC", clean(value)).strip().casefold().startswith(reserved.casefold()):
+    if "".join(c for c in normalize("NFKD", value) if "!" <= c <= "~").casefold().startswith(reserved.casefold()):
         raise ValueError(f"{value[:40]!r} is reserved for the owner's notes, which come from their own folder")
     return value
 
 
 Text = Annotated[str, AfterValidator(clean)]
-Tier = Annotated[Text, AfterValidator(partial(_of_strangers, TEAM))]
+Tier = Annotated[Text, Field(pattern="^[ -~]*$"), AfterValidator(partial(_of_strangers, TEAM))]
 PostId = Annotated[Identifier, AfterValidator(partial(_of_strangers, NOTE))]
 Ref = Annotated[Text, Field(min_length=1), AfterValidator(partial(_of_strangers, f"notes/{NOTE}"))]
 Score = Annotated[float, Field(allow_inf_nan=False)]

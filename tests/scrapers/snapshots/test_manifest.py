@@ -79,7 +79,10 @@ def test_the_card_names_where_each_field_is_from() -> None:
 
 ROWS: dict[str, dict[str, Any]] = {"topics": TOPIC, "messages": MESSAGE, "kernels": KERNEL, "observations": OBSERVATION}
 
-TIERS = ("TEAM", "team", " Team ", "TE\u200bAM", "\uff34\uff25\uff21\uff2d", "TEAM\n")
+TIERS = (
+    *("TEAM", "team", " Team ", "TE\u200bAM", "\uff34\uff25\uff21\uff2d", "TEAM\n", "T E A M", "\U0001d413eam"),
+    *("\u3164TEAM", "TE\ufe0fAM", "T\u0301EAM", "\u03a4\u0395\u0391\u041c"),
+)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -90,7 +93,10 @@ def test_a_reserved_tier_is_a_problem_of_its_line(tmp_path: Path, name: str, tie
 
 
 @pytest.mark.parametrize(("name", "key"), [("topics", "id"), ("messages", "id"), ("kernels", "id"), ("kernels", "ref")])
-@pytest.mark.parametrize("value", ["note-0a1b2c3d-baseline", "NOTE-1", "\u200bnote-1", "note-1/v2"])
+@pytest.mark.parametrize(
+    "value",
+    ["note-0a1b2c3d-baseline", "NOTE-1", "\u200bnote-1", "note-1/v2", "n\u034fote-1", "\u2800note-1", " nóte-1"],
+)
 def test_an_id_of_a_note_is_a_problem_of_its_line(tmp_path: Path, name: str, key: str, value: str) -> None:
     row = ROWS[name] | {key: f"notes/{value}" if key == "ref" else value}
     found = problems_after(tmp_path / "s", lambda s: write_rows(s, name, [row]))
