@@ -39,7 +39,6 @@ _SPECIAL_OPENING = re.compile(
 )
 _MARKUP = re.compile(f"{_SPECIAL_TOKEN.pattern}|{_SPECIAL_OPENING.pattern}", re.IGNORECASE)
 _TAG = re.compile(r"[<＜﹤[［][^][<>＜＞﹤﹥［］\n]{1,60}[]>＞﹥］]")
-_BARS = str.maketrans("│∣ǀ❘", "||||")
 # Joiners and selectors: emoji and some scripts need one or two in a row; more can spell out a text that nobody sees.
 _UNSEEN = "[\u200c\u200d\ufe0e\ufe0f]"
 _UNSEEN_RUN = re.compile(f"({_UNSEEN}{{2}}){_UNSEEN}+")
@@ -59,9 +58,8 @@ def clean(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     clean_text = _UNUSUAL.sub(lambda match: _clean_character(match[0]), text)
     clean_text = _TAG.sub(_plain_tag, _UNSEEN_RUN.sub(r"\1", _UNSEEN_IN_WORDS.sub("", clean_text)))
-    return _SPECIAL_OPENING.sub(
-        r"\g<0> ", _SPECIAL_TOKEN.sub(lambda match: f"< {match[match.lastindex or 0]} >", clean_text)
-    )
+    clean_text = _SPECIAL_TOKEN.sub(lambda match: f"< {match[match.lastindex or 0]} >", clean_text)
+    return _SPECIAL_OPENING.sub(r"\g<0> ", clean_text)
 
 
 def _plain_tag(match: re.Match[str]) -> str:
@@ -69,7 +67,7 @@ def _plain_tag(match: re.Match[str]) -> str:
     if match[0].isascii() or _MARKUP.match(match[0]):
         return match[0]
     letters = (c for c in unicodedata.normalize("NFKD", match[0]) if not unicodedata.combining(c))
-    return tag if _MARKUP.match(tag := "".join(letters).translate(_BARS)) else match[0]
+    return tag if _MARKUP.match(tag := "".join(letters).translate(str.maketrans("│∣ǀ❘", "||||"))) else match[0]
 
 
 def _clean_character(character: str) -> str:
