@@ -45,7 +45,8 @@ def test_two_labs_a_day_log_experiments_and_all_but_the_newest_leave_little(tmp_
         assert {reason for _, reason, _ in closed} == {"its coder finished"}
         assert all("it is linear" in report for _, _, report in closed)
         scored = it.rows(
-            "SELECT draft_id, count(*) FROM node WHERE status = 'valid' AND draft_id IS NOT NULL GROUP BY 1"
+            "SELECT draft_id, count(*) FROM node JOIN experiment ON experiment.node = node.id"
+            " WHERE status = 'valid' AND draft_id IS NOT NULL AND kind = 'model' GROUP BY 1"
         )
         assert [count for _, count in scored[: len(closed) - 1]] == [2] * (len(closed) - 1)
         (labs,) = (it.folder / "state" / "runs").glob("*/labs")

@@ -19,7 +19,7 @@ from bot.engine.tree import BASELINE
 from bot.evaluation.answers import NodeScore
 from bot.execution.record import SCORED_EXPERIMENT
 from state.experiments import replace_result
-from state.tables import ExperimentRow
+from state.tables import ExperimentRow, Run
 from tests.bot.coder.lab.experimenting import experiments, lab, log, predictions, two_labs
 from tests.bot.engine.parts import RUN, opened
 
@@ -227,6 +227,7 @@ async def test_results_name_experiments_and_only_the_best_of_the_portfolio(tmp_p
         for number in range(5):
             await log(two, f"m{number}", 0.1 * number, note="a formula")
         with context.store.write() as tx:
+            tx.session.get_one(Run, RUN).config = {"card": context.card.model_dump(mode="json")}
             for experiment in experiments(context).all()[:4]:
                 tx.session.get_one(ExperimentRow, (RUN, experiment.node)).kind = "portfolio"
         with context.store.read() as session:
