@@ -78,7 +78,7 @@ def _found(item: str, strong: bool) -> dict[str, Any]:
 
 def _draft(user: str, ideas: list[int], place: int) -> dict[str, Any]:
     reports = re.findall(r"^- report .* of node (\d+)\.", user, re.MULTILINE)
-    place += len(re.findall(r"; (?:on node \d+|from nothing)\)$", user, re.MULTILINE))
+    place += len(re.findall(r"; (?:extends node \d+|new)\)$", user, re.MULTILINE))
     number = 10 * len(ideas) + place
     base = int(reports[0]) if place == 0 and reports else None
     words = f"logistic regression number {number} on a and b"
