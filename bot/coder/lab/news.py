@@ -116,8 +116,8 @@ class LabNews:
     def _trials(self, events: list[Event]) -> list[str]:
         """Return a line on each of this lab's retrain commands that failed when it was tried."""
         return [
-            f"the `retrain` command of {event.data['name']} failed when it was tried on 95% of your rows: "
-            f"{in_quotes(event.data['reason'], 400)}; mend it and log it again, arrays unchanged"
+            f"the `retrain` command of {event.data['name']} made no usable predictions when it was tried on 95% of your rows: "
+            f"{in_quotes(event.data['reason'], 400)}; to replace it, log the same arrays again with the fixed files"
             for event in events
             if event.type == "retrain.tried" and event.data["lab"] == self.lab and event.data["reason"]
         ]

@@ -111,6 +111,7 @@ def _labelled_rows(view: OpenedView, labelled: LabelledView, column: str) -> tup
 
 
 def _ages(view: OpenedView, column: str, times: Sequence[float]) -> Array:
+    """Return each labelled row's place in its stretch, as a share of the stretch times the number of rows."""
     test_times = parse_times(view.test[column].tolist() if column in view.test else view.test_ids)
     stretches = None if test_times is None else train_stretches(times, test_times)
     stretch = pd.Series([0 if stretches is None else stretches[time] for time in times])
