@@ -181,4 +181,6 @@ def _wrong(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     location = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "too_long":
+        message = "{actual_length} are more than the {max_length} that are allowed".format(**first["ctx"])
     return line(f"{location}: {message}" if location else message)

@@ -40,7 +40,8 @@ SCRIPT, INFER = "solution.py", "infer.py"
 
 _NAME, _NOTE, _COMMAND, _REPORT = 80, 500, 1000, 2000
 """Characters."""
-_MOST_NAMES, _MOST_COLUMNS = 100, 1000
+_MAX_NAMES = 1000
+"""Of experiments that a stack uses, or of columns."""
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 _NUMBER = re.compile(r"[\d._-]+(?:e-?[\d_]+)?|0x[\da-f]+|nan|inf(?:inity)?", re.IGNORECASE)
 
@@ -86,7 +87,7 @@ _Name = Annotated[str, AfterValidator(_stripped), AfterValidator(_plain)]
 _KnownName = Annotated[str, AfterValidator(_plain_path)]
 _Remark = Annotated[str, AfterValidator(partial(line, limit=_NOTE))]
 _Column = Annotated[str, Field(min_length=1, max_length=200)]
-_Columns = Annotated[tuple[_Column, ...], Field(max_length=_MOST_COLUMNS)]
+_Columns = Annotated[tuple[_Column, ...], Field(max_length=_MAX_NAMES)]
 _Paragraphs = Annotated[str, AfterValidator(_paragraphs)]
 
 # All texts are foreign: they are cleaned and cut on construction.
@@ -114,7 +115,7 @@ class Log:
     note: _Remark = ""
     retrain: Annotated[str, AfterValidator(_command)] = ""
     """The command that makes its test predictions from all labelled rows; empty: there is none."""
-    uses: Annotated[tuple[Annotated[_KnownName, AfterValidator(_stripped)], ...], Field(max_length=_MOST_NAMES)] = ()
+    uses: Annotated[tuple[Annotated[_KnownName, AfterValidator(_stripped)], ...], Field(max_length=_MAX_NAMES)] = ()
     """The experiments that it is built on."""
     compare_to: _KnownName = ""
     """The experiment that it is compared with; empty: the best one."""

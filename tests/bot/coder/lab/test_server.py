@@ -180,7 +180,7 @@ async def test_what_a_killed_bot_left_is_no_hindrance(tmp_path: Path, handler: R
         (logged(retrain="\x1b[2J"), "retrain: a command is one line"),
         (logged(uses="abc"), "uses"),
         (logged(uses=["\n"]), "uses"),
-        (logged(uses=["a"] * 101), "uses"),
+        (logged(uses=["a"] * 1001), "uses: 1001 are more than the 1000"),
         (logged(seconds=-1), "seconds"),
         (logged(seconds=float("nan")), "seconds"),
         (logged(check="yes"), "check"),
