@@ -12,6 +12,7 @@ from typing import Any
 from bot.research.importers.meta_kaggle.export import Export
 from bot.research.importers.meta_kaggle.names import NameRemover, Participant, find_first_names, find_full_names
 from scrapers.posts.cleaners import LARGEST_SOURCE, Cleaners, RawPost
+from scrapers.posts.kernel_text import parse_notebook
 from scrapers.snapshots.community import COMMUNITY, KERNELS, MESSAGES, OBSERVATIONS, PUBLIC_LEADERBOARD, TOPICS
 from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.manifest import DESCRIPTION
@@ -20,6 +21,8 @@ Row = dict[str, Any]
 _BATCH = 200
 _FOLDER = "kernels"
 _SUFFIXES = (".ipynb", ".py", ".r", ".rmd", ".sql", ".jl")
+_BREAK = "\n\0\0\0\n"
+"""Between the texts of a notebook; too long to lie within a name."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,8 @@ def write_community(export: Export, folder: Path, code: Path | None, report: Cal
             source, path = _source_file(row["id"], code), None
             if source:
                 path = f"{_FOLDER}/{source.name}"
-                text = names.clean_source(_read_source(source), row["created_at"])
-                (folder / COMMUNITY / path).write_text(text, encoding="utf-8", newline="")
+                text = _clean_source(_read_source(source), names, row["created_at"])
+                (folder / COMMUNITY / path).write_text(text, encoding="utf-8", errors="replace", newline="")
                 sources += 1
             yield row | {"path": path, "title": row["title"] and names.clean_post(row["title"], row["created_at"])}
 
@@ -127,9 +130,10 @@ def _name_remover(export: Export, code: Path | None, description: str) -> NameRe
         first_names.update(find_first_names(text))
     for row in _rows(export, "kernel_rows"):
         source = _source_file(row["id"], code)
-        text = _read_source(source) if source else ""
-        full_names.update(find_full_names(row["title"] or ""), find_full_names(text, is_code=True))
-        first_names.update(find_first_names(text))
+        full_names.update(find_full_names(row["title"] or ""))
+        for holder, key, is_prose in _places(_read_source(source)) if source else ():
+            full_names.update(find_full_names(holder[key], is_code=not is_prose))
+            first_names.update(find_first_names(holder[key]))
 
     def select(query: str, *parameters: list[str]) -> list[tuple[Any, ...]]:
         return export.connection.execute(query, parameters).fetchall()
@@ -166,5 +170,31 @@ def _source_file(version: int, code: Path | None) -> Path | None:
     return None if source is None or source.stat().st_size > LARGEST_SOURCE else source
 
 
-def _read_source(path: Path) -> str:
-    return path.read_bytes().decode("utf-8-sig", errors="replace")
+def _read_source(path: Path) -> list[Any]:
+    """Return a list of one element: the text of a script, or a notebook's JSON. One that is not valid is read as a script."""
+    text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    return [(parse_notebook(text) if path.suffix == _SUFFIXES[0] else None) or text]
+
+
+def _places(source: list[Any]) -> Iterator[tuple[Any, Any, bool]]:
+    """Yield where a source has its texts: what holds one, the key in it, and whether it is the prose of a notebook."""
+    holders: list[Any] = [source]
+    while holders:
+        holder = holders.pop()
+        if is_cell := isinstance(holder, dict) and isinstance(holder.get("source"), str | list):
+            holder["source"] = "".join(map(str, holder["source"]))  # one text, or its lines
+        for key, value in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(value, str):
+                yield holder, key, is_cell and key == "source" and holder.get("cell_type") != "code"
+            elif isinstance(value, dict | list):
+                holders.append(value)
+
+
+def _clean_source(source: list[Any], names: NameRemover, posted_at: str) -> str:
+    """Return a source without names: prose is cleaned as posts are, and all else at once, as it shares its variables."""
+    places = list(_places(source))
+    code = _BREAK.join(holder[key] for holder, key, is_prose in places if not is_prose)
+    cleaned = iter(names.clean_source(code, posted_at).split(_BREAK))
+    for holder, key, is_prose in places:
+        holder[key] = names.clean_post(holder[key], posted_at) if is_prose else next(cleaned, "")
+    return source[0] if isinstance(source[0], str) else json.dumps(source[0], ensure_ascii=False)

@@ -34,7 +34,8 @@ _UNSPACED = (
 )
 """Thai, Chinese, Japanese, Korean and others, in which names need no spaces around them."""
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
-_TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W{_UNSPACED}]|[{_MARKS}])+")
+_TOKEN = re.compile(rf"\\[nrt]|[{_UNSPACED}]+|(?:[^\W{_UNSPACED}]|[{_MARKS}])+")
+"""A word, or an escaped line break in a string of code."""
 _WORD = rf"[^\W\d_][\w{_MARKS}]*(?:['’-](?!s\b)[\w{_MARKS}]+)*"
 _CAPITAL_WORD = rf"(?![a-z]){_WORD}"
 """A word with a capital, or of a script without capitals."""

@@ -12,8 +12,18 @@ from tests.needs import duckdb
 
 CODE = {
     "0000/004/4001.ipynb": json.dumps(
-        {"cells": [{"cell_type": "markdown", "source": "By Ada Lovelace, ada@example.org"}]}
+        {
+            "cells": [
+                {
+                    "cell_type": "markdown",
+                    "source": "By Ada Lovelace, and\nada@example.org:\nLovelace\n@deep, @stranger\nJosé",
+                },
+                {"cell_type": "code", "source": ["import deep\n", "print('by:\\nLovelace')"]},
+                {"cell_type": "code", "source": "fit(deep)"},
+            ]
+        }
     ),
+    "0000/004/4003.ipynb": '{"cells": [{"source": "By Ada Lovelace"',
     "0001/234/1234005.py": "@cache\ndef f(x, w):  # kaggle.com/ada_l/first, me@corp.co.uk\n    return x@w.mean()\n",
 }
 

@@ -209,6 +209,7 @@ def small_tables() -> Tables:
             "Id UserName DisplayName PerformanceTier",
             (11, "ada_l", "Ada Lovelace", 4),
             (22, "deep", "Deep Learning"),
+            (55, "jose", "José"),
             (66, "gr", "Giulia Rossi"),
         ),
         "UserAchievements": rows(

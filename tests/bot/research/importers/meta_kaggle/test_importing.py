@@ -94,7 +94,7 @@ def test_topics_have_neither_titles_nor_other_values_of_the_export(snapshot: Pat
 def test_committed_versions_of_public_notebooks_are_there_from_the_day_after_publication(snapshot: Path) -> None:
     assert column(snapshot, "kernels", "ref", "created_at", "parent_ref", "path") == {
         4001: ("meta-kaggle/301", "2024-02-05T00:00:00Z", None, "kernels/4001.ipynb"),
-        4003: ("meta-kaggle/301", "2024-02-20T10:00:00Z", None, None),
+        4003: ("meta-kaggle/301", "2024-02-20T10:00:00Z", None, "kernels/4003.ipynb"),
         4006: ("meta-kaggle/304", "2024-02-09T00:00:00Z", None, None),
         1234005: ("meta-kaggle/303", "2024-02-09T00:00:00Z", "meta-kaggle/301", "kernels/1234005.py"),
     }
@@ -104,7 +104,12 @@ def test_committed_versions_of_public_notebooks_are_there_from_the_day_after_pub
 
 def test_sources_lose_names_and_keep_decorators_and_products_of_matrices(snapshot: Path) -> None:
     notebook = json.loads((snapshot / "community/kernels/4001.ipynb").read_text())
-    assert notebook["cells"][0]["source"] == "By author-2, [e-mail address]"
+    assert [cell["source"] for cell in notebook["cells"]] == [
+        "By author-2, and\n[e-mail address]:\nauthor-2\n@author-3, @someone\nauthor-5",
+        "import deep\nprint('by:\\nauthor-2')",
+        "fit(deep)",
+    ]
+    assert (snapshot / "community/kernels/4003.ipynb").read_text() == '{"cells": [{"source": "By author-2"'  # not JSON
     script = (snapshot / "community/kernels/1234005.py").read_text()
     assert script == "@cache\ndef f(x, w):  # kaggle.com/author-2/first, [e-mail address]\n    return x@w.mean()\n"
 
