@@ -10,6 +10,9 @@
 -- Null if either is unknown, unlike greatest().
 CREATE OR REPLACE MACRO later(a, b) AS CASE WHEN a >= b THEN a WHEN b > a THEN b END;
 
+-- Some submissions have an infinite score, or the largest number that there is.
+CREATE OR REPLACE MACRO is_score(number) AS abs(number) < 1e300;
+
 CREATE OR REPLACE MACRO iso(moment) AS strftime(moment, '%Y-%m-%dT%H:%M:%SZ');
 
 
@@ -97,18 +100,32 @@ FROM topics AS t
 JOIN messages AS m ON m.topic_id = t.id
 GROUP BY t.id, t.kernel_id, t.first_message_id;
 
--- The export has each text as it was last edited, without the day. One that links to a topic which was opened later
--- was edited after that.
+-- The export has each text as it was last edited, without the day. One that links to a topic, message or version of a
+-- notebook that is later than itself was edited after that.
 CREATE OR REPLACE TEMP TABLE edits AS
-SELECT m.id, max(t.CreationDate) AS known_at
-FROM (
-  SELECT id, known_at, unnest(regexp_extract_all(coalesce(markdown, html), 'kaggle\.com/[\w/-]{1,100}/discussions?/(\d{1,15})', 1)) AS linked
-  FROM messages
-) AS m
-JOIN ForumTopics AS t ON t.Id = CAST(m.linked AS BIGINT)
-WHERE t.CreationDate > m.known_at
-  AND t.CreationDate <= getvariable('exported')
-GROUP BY m.id;
+WITH links AS (
+  SELECT m.id, m.known_at, p.target, unnest(regexp_extract_all(coalesce(m.markdown, m.html), p.pattern, 1)) AS linked
+  FROM messages AS m
+  CROSS JOIN (
+    VALUES
+      ('topic', '/(?:discussions?(?:/[a-z-]{1,50})?|forums/t)/(\d{1,15})'),
+      ('message', '/discussions?/[\w/?=&-]{1,200}#(?:post)?(\d{1,15})'),
+      ('version', 'scriptVersionId=(\d{1,15})')
+  ) AS p(target, pattern)
+),
+targets AS (
+  SELECT 'topic' AS target, Id AS id, CreationDate AS known_at FROM ForumTopics
+  UNION ALL
+  SELECT 'message', Id, PostDate FROM ForumMessages
+  UNION ALL
+  SELECT 'version', Id, CreationDate FROM KernelVersions
+)
+SELECT l.id, max(t.known_at) AS known_at
+FROM links AS l
+JOIN targets AS t ON t.target = l.target AND t.id = CAST(l.linked AS BIGINT)
+WHERE t.known_at > l.known_at
+  AND t.known_at <= getvariable('exported')
+GROUP BY l.id;
 
 
 -- Authors become numbers, in the order in which they appeared.
@@ -207,7 +224,8 @@ FROM Submissions AS s
 JOIN Teams AS t ON t.Id = s.TeamId
 WHERE t.CompetitionId = getvariable('competition')
   AND NOT coalesce(t.IsBenchmark, false)
-  AND s.SubmissionDate IS NOT NULL;
+  AND s.SubmissionDate IS NOT NULL
+  AND s.UnreadableDates = 0;
 
 -- Each line is a team's new best public score: those up to a time are the public leaderboard of that time.
 CREATE OR REPLACE TEMP TABLE public_bests AS
@@ -215,7 +233,7 @@ WITH scores AS (
   SELECT team_id, later(known_at, getvariable('start')) AS known_at, CASE WHEN getvariable('is_max') THEN max(public_score) ELSE min(public_score) END AS score
   FROM scored_submissions
   WHERE NOT is_late
-    AND isfinite(public_score)
+    AND is_score(public_score)
     AND known_at <= getvariable('exported')
   GROUP BY ALL
 ),
@@ -309,7 +327,7 @@ readings AS (
   SELECT 'kernel', v.id, later(min(s.known_at), v.known_at), NULL, arg_min(s.public_score, (s.known_at, s.id)), NULL
   FROM scored_submissions AS s
   JOIN versions AS v ON v.id = s.version_id
-  WHERE isfinite(s.public_score)
+  WHERE is_score(s.public_score)
   GROUP BY v.id, v.known_at
   UNION ALL
   SELECT p.target, p.id, later(t.known_at, p.known_at), NULL, NULL,
@@ -336,7 +354,7 @@ CREATE OR REPLACE TEMP VIEW leaderboard_rows AS
 SELECT s.private_score AS score, iso(s.known_at) AS submitted_at
 FROM scored_submissions AS s
 JOIN Teams AS t ON t.PrivateLeaderboardSubmissionId = s.id
-WHERE isfinite(s.private_score)
+WHERE is_score(s.private_score)
 ORDER BY CASE WHEN getvariable('is_max') THEN -s.private_score ELSE s.private_score END, t.PrivateLeaderboardRank, s.id;
 
 CREATE OR REPLACE TEMP VIEW left_out AS

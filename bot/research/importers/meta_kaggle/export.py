@@ -109,7 +109,7 @@ def open_export(folder: Path, report: Callable[[str, float], None]) -> Iterator[
                 if facts["unreadable_dates"]:
                     export.unreadable_dates[name] = facts["unreadable_dates"]
             else:
-                definition = ", ".join(f"{column} {_type_of(column)}" for column in columns.split())
+                definition = ", ".join(f"{column} {_type_of(column)}" for column in [*columns.split(), "UnreadableDates"])
                 connection.execute(f"CREATE TABLE {name} ({definition})")
         yield export
 

@@ -1,5 +1,6 @@
 """Made-up tables in the form of Meta Kaggle: its columns, quotes, dates and line ends, as exports of 2025 have them."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -204,6 +205,8 @@ def small_tables() -> Tables:
             submission(806, 604, "02/05/2024", "", ""),
             submission(807, 604, "02/06/2024", "1.8e308", "1.8e308"),
             submission(808, 602, "05/01/2024", 0.01, 0.01, late=True),
+            submission(809, 604, "02/07/2024", sys.float_info.max, sys.float_info.max),
+            submission(810, 604, "02/07/2024", 0.01, 0.01, scored="31/12/2024"),
         ],
         "Users": rows(
             "Id UserName DisplayName PerformanceTier",

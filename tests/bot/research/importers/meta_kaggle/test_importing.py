@@ -60,9 +60,23 @@ def test_a_message_is_there_from_its_time_and_not_before_its_topic_or_the_start(
     }
 
 
-def test_a_text_that_links_to_a_later_topic_counts_as_edited_then(snapshot: Path) -> None:
-    edited = {id: at for id, at in column(snapshot, "messages", "edited_at").items() if at}
-    assert edited == {9003: "2024-05-01T09:00:00Z"}
+def test_a_text_that_links_to_something_later_counts_as_edited_then(tmp_path: Path) -> None:
+    links = {
+        "https://www.kaggle.com/c/tiny-cup/discussion/507": "2024-05-01T09:00:00Z",
+        "https://www.kaggle.com/discussions/general/507": "2024-05-01T09:00:00Z",
+        "[end](/competitions/tiny-cup/discussion/507)": "2024-05-01T09:00:00Z",
+        "https://www.kaggle.com/c/tiny-cup/forums/t/507/end": "2024-05-01T09:00:00Z",
+        "https://www.kaggle.com/c/tiny-cup/discussion/501#9012": "2024-05-01T09:00:00Z",
+        "https://www.kaggle.com/code/ada_l/first?scriptVersionId=4003": "2024-02-20T10:00:00Z",
+        "https://www.kaggle.com/c/tiny-cup/discussion/502#9004": None,
+        "https://www.kaggle.com/c/tiny-cup/discussion/123456789012345678901": None,
+    }
+    tables = small_tables()
+    message = {"ForumTopicId": 501, "PostDate": "02/03/2024 00:00:00"}
+    tables["ForumMessages"] += [message | {"Id": id, "RawMarkdown": link} for id, link in enumerate(links, 9100)]
+    run(write_export(tmp_path / "tables", tables), tmp_path)
+    edited = column(tmp_path / "tiny-cup", "messages", "edited_at")
+    assert [edited[id] for id, _ in enumerate(links, 9100)] == list(links.values())
 
 
 def test_texts_keep_their_quotes_and_lines_and_lose_names(snapshot: Path) -> None:
@@ -137,7 +151,9 @@ def test_a_version_has_the_score_of_its_first_submission_from_the_day_after(snap
     assert readings(snapshot, "kernel", 4001, "public_score") == [("2024-02-11T00:00:00Z", 0.6)]
 
 
-def test_leaderboards_are_those_of_teams_without_benchmarks_late_and_infinite_scores(snapshot: Path) -> None:
+def test_leaderboards_are_those_of_teams_without_benchmarks_and_without_late_undated_and_infinite_scores(
+    snapshot: Path,
+) -> None:
     board = [
         (row["at"], row["team"], row["score"]) for row in read_lines(snapshot / "community/public_leaderboard.jsonl")
     ]
