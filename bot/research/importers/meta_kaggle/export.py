@@ -109,7 +109,9 @@ def open_export(folder: Path, report: Callable[[str, float], None]) -> Iterator[
                 if facts["unreadable_dates"]:
                     export.unreadable_dates[name] = facts["unreadable_dates"]
             else:
-                definition = ", ".join(f"{column} {_type_of(column)}" for column in [*columns.split(), "UnreadableDates"])
+                definition = ", ".join(
+                    f"{column} {_type_of(column)}" for column in [*columns.split(), "UnreadableDates"]
+                )
                 connection.execute(f"CREATE TABLE {name} ({definition})")
         yield export
 
@@ -139,14 +141,10 @@ def _type_of(column: str) -> str:
 
 def _value_of(column: str) -> str:
     """Return the expression that reads a column from the text in the CSV; null for a date that cannot be read."""
-    match _type_of(column):
-        case "TIMESTAMP":
-            time, day = (f"try_strptime(raw.{column}, '{form}')" for form in ("%m/%d/%Y %H:%M:%S", "%m/%d/%Y"))
-            return f"coalesce({time}, {day} + INTERVAL 1 DAY)"
-        case "VARCHAR":
-            return f"replace(raw.{column}, chr(0), '')"  # exports have a few NULs, which JSON and databases refuse
-        case type_name:
-            return f"CAST(raw.{column} AS {type_name})"
+    if _type_of(column) != "TIMESTAMP":
+        return f"CAST(raw.{column} AS {_type_of(column)})"
+    time, day = (f"try_strptime(raw.{column}, '{form}')" for form in ("%m/%d/%Y %H:%M:%S", "%m/%d/%Y"))
+    return f"coalesce({time}, {day} + INTERVAL 1 DAY)"
 
 
 def _read_about(path: Path) -> dict[str, Any]:
@@ -189,7 +187,9 @@ def _convert(export: Export, folder: Path, table: str) -> Iterator[int]:
         for number, piece in enumerate(_read_pieces(source)):
             yield len(piece)
             digest.update(piece)
-            piece_file.write_bytes(piece)
+            piece_file.write_bytes(
+                piece.replace(b"\0", b"")
+            )  # exports have a few NULs, which JSON and databases refuse
             reader = _reader(piece_file, table, header, skip_header=number == 0)
             rows = f"SELECT {_selection(table, header)} FROM {reader}"  # noqa: S608 - our own
             converted_file = _quoted(place / f"{number:04}.parquet")

@@ -98,7 +98,9 @@ def _link_task(task: Path, folder: Path) -> dict[str, Any]:
 def _community_only(competition: MetaCompetition, folder: Path) -> dict[str, Any]:
     """Write the description of a competition without data, and return the first fields of its manifest."""
     title = competition.title or competition.slug
-    description = f"# {title}\n\nMetric: {competition.metric or 'unknown'}. This snapshot contains the community but no data.\n"
+    description = (
+        f"# {title}\n\nMetric: {competition.metric or 'unknown'}. This snapshot contains the community but no data.\n"
+    )
     (folder / DESCRIPTION).write_text(description, encoding="utf-8")
     direction = "maximize" if competition.is_max else "minimize"
     return {

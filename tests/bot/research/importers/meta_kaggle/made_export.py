@@ -141,7 +141,7 @@ def small_tables() -> Tables:
                 *(9003, 501, 33, "02/03/2024 00:00:00", 123456),
                 "Merged: see https://www.kaggle.com/c/tiny-cup/discussion/507",
             ),
-            (9004, 502, 44, "01/05/2024 08:00:00", "", "Before the start\x00."),
+            (9004, "5\x0002", 44, "01/05/2024\x00 08:00:00", "\x00", "Before the start\x00."),
             (9005, 501, 22, "02/05/2024 10:00:00"),
             (9006, 503, 55, "02/10/2024 09:00:00", "", "Nice notebook, Giulia and I saw it"),
             (9007, 504, 55, "02/10/2024 09:00:00", "", "On a private one"),
