@@ -98,7 +98,8 @@ def import_meta_kaggle(
     results: list[ImportResult] = []
     with importing_into(out), staging_folder(out / "tasks") as task_folder:
         tasks = _read_tasks(data, package, slugs, task_folder) if data else {}
-        with _open(folder, slugs or sorted(tasks)) as (export, competitions, say):
+        with _open(folder, slugs or None) as (export, all_competitions, say):
+            competitions = [c for c in all_competitions if slugs or c.slug in tasks]
 
             def report(activity: str) -> None:
                 number = len(results)
@@ -111,6 +112,8 @@ def import_meta_kaggle(
                     export, past_competition, out, METRIC_DIRECTIONS, code=code, task=task, report=report
                 )
                 results.append(result)
+        missing_slugs = sorted(() if slugs else tasks.keys() - {c.slug for c in competitions})
+        results += (ImportResult(slug, "failed", reason="it is not in the export") for slug in missing_slugs)
     _print(results, json=json)
     if any(result.status == "failed" for result in results):
         raise typer.Exit(1)

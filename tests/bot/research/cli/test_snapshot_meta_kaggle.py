@@ -114,10 +114,12 @@ def test_tables_and_what_mle_bench_prepared_become_a_bench(tables: Path, tmp_pat
     assert "already exists" in again.stdout
 
 
-def test_what_mle_bench_did_not_prepare_well_is_named(tables: Path, tmp_path: Path) -> None:
+def test_what_mle_bench_did_not_prepare_well_or_the_export_lacks_is_named(tables: Path, tmp_path: Path) -> None:
     numbers("tiny-cup", tmp_path)
+    numbers("unlisted-cup", tmp_path)
     (tmp_path / "competitions/tiny-cup/leaderboard.csv").write_text(POINTER)
     prepared = ("--data", tmp_path / "data", "--package", tmp_path / "competitions")
     result = bot("import", "meta-kaggle", tables, *prepared, "--out", tmp_path / "snapshots")
     assert result.exit_code == 1
     assert "tiny-cup: leaderboard.csv: is a Git LFS pointer" in result.stdout
+    assert "unlisted-cup: it is not in the export" in result.stdout
