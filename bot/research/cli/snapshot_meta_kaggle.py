@@ -79,9 +79,7 @@ def import_meta_kaggle(
             "not replayed"
         ),
     ] = None,
-    package: Annotated[
-        Path | None, typer.Option(help="with MLE-bench's data: its folder mlebench/competitions")
-    ] = None,
+    package: Annotated[Path | None, typer.Option(help="with MLE-bench's data: its mlebench/competitions")] = None,
     json: Json = False,
 ) -> None:
     """Make snapshots of past competitions with their communities, by the day.
@@ -140,9 +138,7 @@ def _open(folder: Path, slugs: Sequence[str] | None = None) -> Iterator[tuple[Ex
 
 
 def _row(competition: MetaCompetition) -> tuple[str, ...]:
-    counts = (
-        f"{count:,}" for count in (competition.topics, competition.messages, competition.kernels, competition.teams)
-    )
+    counts = map("{:,}".format, (competition.topics, competition.messages, competition.kernels, competition.teams))
     in_mle_bench = "yes" if competition.in_mle_bench else ""
     return (competition.slug, f"{competition.deadline:%Y-%m-%d}", *counts, competition.metric or "", in_mle_bench)
 
@@ -151,22 +147,13 @@ def _print(results: Sequence[ImportResult], *, json: bool) -> None:
     if json:
         print_json({"competitions": [asdict(result) for result in results]})
         return
-    columns = (
-        "competition",
-        "status",
-        "topics",
-        "messages",
-        "notebook versions",
-        "with code",
-        "observations",
-        "left out",
-    )
+    columns = ("competition", "status", "topics", "messages", "versions", "with code", "observations", "left out")
     rows = []
     for result in results:
-        counts = result.counts
-        cells = [counts.topics, counts.messages, counts.kernels, counts.sources, counts.observations] if counts else []
         omitted = "\n".join(f"{reason}: {count:,}" for reason, count in result.omitted.items())
-        rows.append((result.slug, result.status, *(f"{count:,}" for count in cells), *[""] * (5 - len(cells)), omitted))
+        counted = ("topics", "messages", "kernels", "sources", "observations")
+        cells = (f"{result.counts[name]:,}" if result.counts else "" for name in counted)
+        rows.append((result.slug, result.status, *cells, omitted))
     print_table(columns, rows)
     for result in results:
         if result.reason:

@@ -4,7 +4,6 @@ import asyncio
 import csv
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,51 +24,36 @@ _BREAK = "\n\0\0\0\n"
 """Between the texts of a notebook; too long to lie within a name."""
 
 
-@dataclass(frozen=True)
-class Counts:
-    """The number of rows that were written."""
-
-    topics: int
-    messages: int
-    kernels: int
-    """Versions of notebooks."""
-    sources: int
-    """Versions whose code was found."""
-    observations: int
-    public_leaderboard: int
-
-
-def write_community(export: Export, folder: Path, code: Path | None, report: Callable[[str], None]) -> Counts:
+def write_community(export: Export, folder: Path, code: Path | None, report: Callable[[str], None]) -> dict[str, int]:
     """Write the selected competition's community and public leaderboard into a snapshot's folder, which has a description.
 
-    `code` is the folder of Meta Kaggle Code; without it notebooks have no text. Raises OSError.
+    `code` is the folder of Meta Kaggle Code; without it notebooks have no text. Returns the number of rows of each file, and
+    of `sources` that were found in `code`. Raises OSError.
     """
     (folder / COMMUNITY / _FOLDER).mkdir(parents=True)
     report("names")
     names = _name_remover(export, code, (folder / DESCRIPTION).read_text(encoding="utf-8"))
     report("topics and messages")
-    topics = _write_lines(folder / TOPICS, _rows(export, "topic_rows"))
+    counts = {"sources": 0, "topics": _write_lines(folder / TOPICS, _rows(export, "topic_rows"))}
     with asyncio.Runner() as runner:
-        messages = runner.run(_write_messages(export, folder / MESSAGES, names))
+        counts["messages"] = runner.run(_write_messages(export, folder / MESSAGES, names))
     report("notebooks")
-    sources = 0
 
     def kernels() -> Iterator[Row]:
-        nonlocal sources
         for row in _rows(export, "kernel_rows"):
             source, path = _source_file(row["id"], code), None
             if source:
                 path = f"{_FOLDER}/{source.name}"
                 text = _clean_source(_read_source(source), names, row["created_at"])
                 (folder / COMMUNITY / path).write_text(text, encoding="utf-8", errors="replace", newline="")
-                sources += 1
+                counts["sources"] += 1
             yield row | {"path": path, "title": row["title"] and names.clean_post(row["title"], row["created_at"])}
 
-    versions = _write_lines(folder / KERNELS, kernels())
+    counts["kernels"] = _write_lines(folder / KERNELS, kernels())
     report("votes, scores and tiers by day")
-    observations = _write_lines(folder / OBSERVATIONS, _rows(export, "observation_rows"))
-    public = _write_lines(folder / PUBLIC_LEADERBOARD, _rows(export, "public_leaderboard_rows"))
-    return Counts(topics, messages, versions, sources, observations, public)
+    counts["observations"] = _write_lines(folder / OBSERVATIONS, _rows(export, "observation_rows"))
+    counts["public_leaderboard"] = _write_lines(folder / PUBLIC_LEADERBOARD, _rows(export, "public_leaderboard_rows"))
+    return counts
 
 
 def write_leaderboard(export: Export, folder: Path) -> None:

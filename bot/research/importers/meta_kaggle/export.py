@@ -37,15 +37,8 @@ _TABLES = {
     "UserAchievements": "UserId Tier TierAchievementDate",
 }
 """The columns that are read; all others never are. Users are read for the names that must not stay in texts."""
-_OPTIONAL = {
-    "ForumMessageVotes",
-    "KernelVotes",
-    "Teams",
-    "TeamMemberships",
-    "Submissions",
-    "UserAchievements",
-    "RawMarkdown",
-}
+_OPTIONAL_TABLES = {"ForumMessageVotes", "KernelVotes", "Teams", "TeamMemberships", "Submissions", "UserAchievements"}
+_OPTIONAL_COLUMNS = {"RawMarkdown"}
 """Tables and columns that an export may lack: their values are then unknown."""
 _ROWS = {"UserAchievements": "Tier >= 2"}
 """Conditions on the rows to keep: since July 2025 every user is a contributor (1), and most rows only say that."""
@@ -74,7 +67,7 @@ class Export:
     sha256: dict[str, str] = field(default_factory=dict)
     """Of each CSV file, by table."""
     unreadable_dates: dict[str, int] = field(default_factory=dict)
-    """Numbers of unreadable dates, by table, if any; such rows are never shown."""
+    """Numbers of unreadable dates, by table; such rows are never shown."""
 
 
 @contextmanager
@@ -93,7 +86,7 @@ def open_export(folder: Path, report: Callable[[str, float], None]) -> Iterator[
     except ImportError:
         raise UsageError(f"reading Meta Kaggle requires DuckDB: {_INSTALL}") from None
     present = [name for name in _TABLES if _parquet(folder, name).is_dir() or _size(folder, name)]
-    if missing := [f"{name}.csv" for name in _TABLES if name not in present and name not in _OPTIONAL]:
+    if missing := [f"{name}.csv" for name in _TABLES if name not in present and name not in _OPTIONAL_TABLES]:
         raise UsageError(f"{folder}: missing {', '.join(missing)}: download kaggle/meta-kaggle and unpack it there")
     with duckdb.connect() as connection:
         export = Export(connection)
@@ -105,9 +98,7 @@ def open_export(folder: Path, report: Callable[[str, float], None]) -> Iterator[
                 path = _parquet(folder, name)
                 connection.execute(f"CREATE VIEW {name} AS FROM read_parquet({_quoted(path / '*.parquet')})")
                 facts = _read_about(path)
-                export.sha256[name] = facts["sha256"]
-                if facts["unreadable_dates"]:
-                    export.unreadable_dates[name] = facts["unreadable_dates"]
+                export.sha256[name], export.unreadable_dates[name] = facts["sha256"], facts["unreadable_dates"]
             else:
                 definition = ", ".join(
                     f"{column} {_type_of(column)}" for column in [*columns.split(), "UnreadableDates"]
@@ -212,7 +203,7 @@ def _convert(export: Export, folder: Path, table: str) -> Iterator[int]:
 def _read_header(source: Path, table: str) -> list[str]:
     with source.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         header = next(csv.reader(file), [])
-    missing = [name for name in _TABLES[table].split() if name not in header and name not in _OPTIONAL]
+    missing = [name for name in _TABLES[table].split() if name not in header and name not in _OPTIONAL_COLUMNS]
     if missing or len(set(header)) != len(header):
         problem = f"lacks the columns {', '.join(missing)}" if missing else "names a column twice"
         raise SnapshotError([Problem(source.name, 1, f"{problem}; it has {', '.join(header)}")])

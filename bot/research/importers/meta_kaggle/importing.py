@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from bot.research.importers.meta_kaggle.community import Counts, write_community, write_leaderboard
+from bot.research.importers.meta_kaggle.community import write_community, write_leaderboard
 from bot.research.importers.meta_kaggle.competitions import MetaCompetition, exported_at, select_competition
 from bot.research.importers.meta_kaggle.export import Export
 from bot.research.importers.mle_live.folders import TaskSnapshot
@@ -33,7 +33,8 @@ class ImportResult:
     status: Status
     community_only: bool | None = None
     """Whether the snapshot has no data, so that it can be read but not replayed."""
-    counts: Counts | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    """Rows of each file, and `sources` that were found."""
     omitted: dict[str, int] = field(default_factory=dict)
     """Rows by the reason for which they are not in the snapshot."""
     reason: str | None = None
@@ -116,16 +117,16 @@ def _facts(
     competition: MetaCompetition,
     export: Export,
     task: Mapping[str, Any],
-    counts: Counts,
+    counts: Mapping[str, int],
     left_out_counts: Mapping[str, int],
 ) -> dict[str, Any]:
     """Return the fields of a manifest that come from Meta Kaggle."""
     files = ", ".join(f"{name}.csv {sha256[:12]}" for name, sha256 in sorted(export.sha256.items()))
-    unreadable = ", ".join(f"{count:,} of {name}" for name, count in sorted(export.unreadable_dates.items()))
+    unreadable = ", ".join(f"{count:,} of {name}" for name, count in sorted(export.unreadable_dates.items()) if count)
     notes = [
         "community, dates and leaderboard by day: Meta Kaggle; texts in their latest edit, at an unknown date",
         f"SHA-256 of its tables: {files}",
-        f"sources of notebooks: {counts.sources:,} of {plural(counts.kernels, 'version')}, from Meta Kaggle Code",
+        f"sources of notebooks: {counts['sources']:,} of {plural(counts['kernels'], 'version')}, from Meta Kaggle Code",
         *(f"left out, {reason}: {count:,}" for reason, count in left_out_counts.items()),
         *([f"dates that could not be read, in the whole export: {unreadable}"] if unreadable else []),
     ]
