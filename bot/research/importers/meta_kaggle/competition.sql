@@ -103,15 +103,16 @@ GROUP BY t.id, t.kernel_id, t.first_message_id;
 -- The export has each text as it was last edited, without the day. One that links to a topic, message or version of a
 -- notebook that is later than itself was edited after that.
 CREATE OR REPLACE TEMP TABLE edits AS
-WITH links AS (
-  SELECT m.id, m.known_at, p.target, unnest(regexp_extract_all(coalesce(m.markdown, m.html), p.pattern, 1)) AS linked
-  FROM messages AS m
-  CROSS JOIN (
-    VALUES
-      ('topic', '/(?:discussions?(?:/[a-z-]{1,50})?|forums/t)/(\d{1,15})'),
-      ('message', '/discussions?/[\w/?=&-]{1,200}#(?:post)?(\d{1,15})'),
-      ('version', 'scriptVersionId=(\d{1,15})')
-  ) AS p(target, pattern)
+WITH texts AS (
+  SELECT id, known_at, coalesce(markdown, html) AS text FROM messages
+),
+links AS (
+  SELECT *, 'topic' AS target, unnest(regexp_extract_all(text, '/(?:discussions?(?:/[a-z-]{1,50})?|forums/t)/(\d{1,15})', 1)) AS linked
+  FROM texts
+  UNION ALL
+  SELECT *, 'message', unnest(regexp_extract_all(text, '/discussions?/[\w/?=&-]{1,200}#(?:post)?(\d{1,15})', 1)) FROM texts
+  UNION ALL
+  SELECT *, 'version', unnest(regexp_extract_all(text, 'scriptVersionId=(\d{1,15})', 1)) FROM texts
 ),
 targets AS (
   SELECT 'topic' AS target, Id AS id, CreationDate AS known_at FROM ForumTopics
