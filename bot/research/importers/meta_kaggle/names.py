@@ -67,7 +67,7 @@ _NEAR_CUE = re.compile(
 """Contexts in which a common first name means a person."""
 _LETTERS = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "ß": "ss"})
 _IDENTIFIER = re.compile(
-    r"(?m)(?:(?:^|\")\s*(?:@|(?:import|from|def|class)\s+)|\.)([^\W\d]\w*)|\b([^\W\d]\w*)(?=\(|\[|\.\w|\s*=[^=])"
+    r"(?m)(?:^\s*(?:@|(?:import|from(?=\s+\S+\s+import)|def|class)\s+)|\.)([^\W\d]\w*)|\b([^\W\d]\w*)(?=\(|\[|\.\w|\s*=[^=])"
 )
 """A word that code needs to run."""
 

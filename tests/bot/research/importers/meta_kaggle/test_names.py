@@ -42,6 +42,7 @@ NAMES = NameRemover(
         ("See Anna: either", "See someone: either"),
         ("what zoe and Zoe-Marie wrote", "what someone and someone-someone wrote"),
         ("fast.ai by Jeremy Howard, and strange1", "fast.ai by someone, and someone"),
+        ("It is\nfrom Grace. x = '@grace'", "It is\nfrom author-2. x = '@author-2'"),
         ("with Giulia, not in giulia", "with someone, not in giulia"),
         ("[@grace](/grace) [rules](/competitions/x)", "[@author-2](/author-2) [rules](/competitions/x)"),
         ("https://www.kaggle.com/code/grace/eda?x=1", "https://www.kaggle.com/code/author-2/eda?x=1"),
