@@ -166,7 +166,7 @@ def _places(source: list[Any]) -> Iterator[tuple[Any, Any, bool]]:
     while holders:
         holder = holders.pop()
         if is_cell := isinstance(holder, dict) and isinstance(holder.get("source"), str | list):
-            holder["source"] = "".join(map(str, holder["source"]))  # one text, or its lines
+            holder["source"] = "".join(line for line in holder["source"] if isinstance(line, str))
         for key, value in holder.items() if isinstance(holder, dict) else enumerate(holder):
             if isinstance(value, str):
                 yield holder, key, is_cell and key == "source" and holder.get("cell_type") != "code"
