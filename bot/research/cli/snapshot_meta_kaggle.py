@@ -151,8 +151,8 @@ def _print(results: Sequence[ImportResult], *, json: bool) -> None:
     rows = []
     for result in results:
         omitted = "\n".join(f"{reason}: {count:,}" for reason, count in result.omitted.items())
-        counted = ("topics", "messages", "kernels", "sources", "observations")
-        cells = (f"{result.counts[name]:,}" if result.counts else "" for name in counted)
+        count_names = ("topics", "messages", "kernels", "sources", "observations")
+        cells = (f"{result.counts[name]:,}" if result.counts else "" for name in count_names)
         rows.append((result.slug, result.status, *cells, omitted))
     print_table(columns, rows)
     for result in results:

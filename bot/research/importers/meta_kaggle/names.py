@@ -120,7 +120,7 @@ class NameRemover:
         Names in the description of the competition are public, and may be its subject: other users' names that occur there are
         kept, and so are participants' first and last names that occur there twice.
         """
-        described = Counter(_tokens(description))
+        description_counts = Counter(_tokens(description))
         self._first_names = frozenset(name for name in first_names if name not in description)
         self._people: dict[tuple[str, ...], Participant | None] = dict.fromkeys(
             _tokens(name) for name in other_names if name not in description
@@ -129,7 +129,7 @@ class NameRemover:
         self._parts: dict[str, Participant | None] = {}
         for person in sorted(participants, key=lambda person: person.number is None):  # authors before others
             for name in {_tokens(person.name or ""), _tokens(_unaccented(person.name or ""))}:
-                for part in (part for part in name if described[part] < 2):
+                for part in (part for part in name if description_counts[part] < 2):
                     is_shared = self._parts.get(part, person) is not person and person.number is not None
                     self._parts[part] = None if is_shared else self._parts.get(part, person)
                 if len(name) > 1 and (person.number is not None or name not in self._people):
@@ -200,8 +200,8 @@ class NameRemover:
                 text = re.sub(r"\W{0,3}".join(map(re.escape, name)), _alias(person, posted_at), text)
         return text
 
-    def _replace_addressees(self, text: str, rest: str, posted_at: str) -> str:
-        """Replace the names of people who are addressed; `rest` is the text that follows."""
+    def _replace_addressees(self, text: str, tail: str, posted_at: str) -> str:
+        """Replace the names of people who are addressed in a text, which `tail` follows."""
 
         def replace(match: re.Match[str]) -> str:
             first, second = match.groups()
@@ -210,7 +210,7 @@ class NameRemover:
             is_name = is_author or (is_capital and word in _words("names_and_words.txt"))
             if _is_ordinary(_tokens(first)):
                 is_name = (
-                    is_name and is_capital and _NAME_ENDS.match((second + text[match.end() :]) or rest) is not None
+                    is_name and is_capital and _NAME_ENDS.match((second + text[match.end() :]) or tail) is not None
                 )
             if not is_name and (not is_capital or _is_ordinary(_tokens(first))):
                 return match[0]
