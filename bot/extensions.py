@@ -56,5 +56,5 @@ def extension(group: Group, name: str) -> Any:
         UsageError: nothing is, as where the bot is installed without the part.
     """
     if (place := declared(group).get(name)) is None:
-        raise UsageError(f"not installed: {name!r} of bot.{group}. Install the bot with all its parts: make setup")
+        raise UsageError(f"{name!r} (bot.{group}) is not installed. Install the bot with all its parts: make setup")
     return resolve_name(place)

@@ -72,7 +72,7 @@ def test_a_fleet_and_a_rehearsal_are_refused_with_what_to_do(core: Path, tmp_pat
         tmp_path / "runs",
     )
     assert done.returncode == 2
-    assert "not installed: 'fleet'" in done.stderr
+    assert "'fleet' (bot.placement) is not installed" in done.stderr
 
 
 @pytest.mark.integration  # a run takes seconds

@@ -21,15 +21,15 @@ def check_daemon(settings: DaemonSettings, disk: DiskSettings) -> Iterator[Findi
     """Check whether the daemon's folder is writable, has room and is closed to others."""
     part, folder = "daemon", settings.folder
     existing, free = nearest(folder), free_bytes(folder) / 1e9
-    finding = f"{'a' if is_running(folder) else 'no'} daemon runs in {folder}; {free:.1f} GB free"
+    finding = f"{'a' if is_running(folder) else 'no'} daemon is running in {folder}; {free:.1f} GB free"
     if not os.access(existing, os.W_OK | os.X_OK):
-        fix = f"make {existing} this user's, or set dir under [daemon]"
+        fix = f"make this user the owner of {existing}, or set dir under [daemon]"
         yield Finding(part, "fails", f"{folder} is not writable", fix)
     elif free < disk.free_gb:
-        fix = f"free {disk.free_gb:g} GB (bot prune {folder / 'runs'}), or set dir under [daemon]"
+        fix = f"at least {disk.free_gb:g} GB must be free: run bot prune {folder / 'runs'}, or set dir under [daemon]"
         yield Finding(part, "fails", finding, fix)
     elif folder.is_dir() and folder.stat().st_mode & 0o066:
-        yield Finding(part, "warning", f"{finding}; other users can read it", f"chmod 700 {folder}")
+        yield Finding(part, "warning", f"{finding}; other users can access the folder", f"run chmod 700 {folder}")
     else:
         yield Finding(part, "ok", finding)
 
@@ -42,9 +42,9 @@ def check_daemon_database(folder: Path) -> Iterator[Finding]:
         if path.exists():
             Store.open_to_read(path, SystemClock()).close()
     except (BotError, OSError, sqlite3.Error) as error:
-        yield Finding("bot.db", "fails", str(error), "stop the daemon before you restore a copy")
+        yield Finding("bot.db", "fails", str(error), "stop the daemon before you restore a backup")
     else:
-        yield Finding("bot.db", "ok", "sound" if path.exists() else "created when `bot run` starts")
+        yield Finding("bot.db", "ok", "sound" if path.exists() else "will be created when `bot run` starts")
 
 
 def check_notify(settings: NotifySection) -> Iterator[Finding]:
@@ -53,13 +53,13 @@ def check_notify(settings: NotifySection) -> Iterator[Finding]:
     try:
         services = open_services(settings)
     except UsageError as error:
-        yield Finding(part, "fails", "a notification service does not work", str(error))
+        yield Finding(part, "fails", "a notification service cannot be used", str(error))
         return
     if services:
         yield Finding(part, "ok", ", ".join(f"{name}: {target.service}" for name, target in services.items()))
     else:
-        fix = 'list services under [notify] in bot.toml, such as services = ["SLACK_URL"], then run bot notify test'
-        yield Finding(part, "warning", "no service configured: you get no notifications", fix)
+        fix = 'list services under [notify] in bot.toml, for example services = ["SLACK_URL"], then run bot notify test'
+        yield Finding(part, "warning", "no service is configured, so you will get no notifications", fix)
 
 
 def check_service(state: tuple[str, list[str]] | None) -> Iterator[Finding]:

@@ -83,7 +83,7 @@ async def _account(client: KaggleClient, credentials: Credentials) -> Finding:
             name = (await who_am_i(client, credentials.secret)).username or name
     slugs = [competition.slug async for competition in Competitions(client).list_entered()]
     names = ", ".join(slugs[:_MAX_NAMES]) + (" and more" if len(slugs) > _MAX_NAMES else "")
-    result = f"the key from {credentials.source}: {name}, who has entered {plural(len(slugs), 'competition')}"
+    result = f"the key from {credentials.source} works; {name} has entered {plural(len(slugs), 'competition')}"
     return Finding("kaggle", "ok", f"{result} ({names})" if slugs else result)
 
 
@@ -98,17 +98,17 @@ async def _check_competition(
         unsupported_kind = next((kind for kind in kinds if not kind.worked_on), None)
         if unsupported_kind is not None and settings.kind != "csv":
             result = f"{'' if competition.user_has_entered else 'not entered; '}it {unsupported_kind}"
-            return Finding(slug, "warning", result, f"work on it yourself; {IF_WRONG.format(slug=slug)}")
+            return Finding(slug, "warning", result, f"the bot cannot compete in it; {IF_WRONG.format(slug=slug)}")
         obstacles = _obstacles(competition, slug, settings, clock)
         finding = next(obstacles, None) or await _check_card(site, slug, settings)
         return replace(finding, result="; it ".join((finding.result, *map(str, kinds))))
     except (NotFound, Forbidden):
         # Kaggle gives the same answer for a wrong name and for some competitions that were not entered.
-        fix = f"[competitions.{slug}] in bot.toml must use the last part of the competition's address"
+        fix = f"check the name in [competitions.{slug}]: it must be the last part of the competition's address"
         fix += f"{await _meant(site, slug)}; or {_enter(slug)}"
-        return Finding(slug, "fails", "unknown to Kaggle, or you have not entered it", fix)
+        return Finding(slug, "fails", "not found on Kaggle, or you have not entered it", fix)
     except (KaggleError, SiteUnavailable) as error:
-        return Finding(slug, "warning", f"cannot check it: {error}", "see the kaggle check above, or try again")
+        return Finding(slug, "warning", f"cannot check it: {error}", "see the kaggle result above, or try again")
 
 
 def _obstacles(
@@ -116,34 +116,34 @@ def _obstacles(
 ) -> Iterator[Finding]:
     """Yield what keeps the bot from competing, or from using your settings."""
     if not competition.user_has_entered:
-        yield Finding(slug, "fails", "not entered: the bot cannot download or submit", _enter(slug))
+        yield Finding(slug, "fails", "not entered, so the bot cannot download data or submit", _enter(slug))
     if competition.deadline is not None and competition.deadline <= clock.now():
-        finding = f"its deadline passed on {competition.deadline:%Y-%m-%d %H:%M} UTC"
+        finding = f"the deadline passed on {competition.deadline:%Y-%m-%d %H:%M} UTC"
         yield Finding(slug, "warning", finding, f"remove [competitions.{slug}] from bot.toml if you no longer need it")
     if settings.submit and competition.submissions_disabled:
-        yield Finding(slug, "warning", "it does not accept submissions now", "set submit = false")
+        yield Finding(slug, "warning", "it does not currently accept submissions", "set submit = false")
     if settings.grader is not None:
         try:
             check_grader(settings.grader)
         except UsageError as error:
-            yield Finding(slug, "fails", str(error), f"fix it, or name another grader under [competitions.{slug}]")
+            yield Finding(slug, "fails", str(error), f"fix it, or set a different grader under [competitions.{slug}]")
     if settings.notes is not None and not os.access(settings.notes, os.R_OK | os.X_OK):
-        fix = f"create it, make it readable for the bot's user, or name another folder under [competitions.{slug}]"
-        yield Finding(slug, "warning", f"the folder of notes {settings.notes} cannot be read", fix)
+        fix = f"create it, make it readable for the bot's user, or set a different folder under [competitions.{slug}]"
+        yield Finding(slug, "warning", f"cannot read the notes folder {settings.notes}", fix)
 
 
 async def _check_card(site: Competitions, slug: str, settings: CompetitionSettings) -> Finding:
     missing = derive(await read_evidence(site, slug), METRIC_DIRECTIONS, settings.card).missing
     unknown = [gap for gap in missing if gap.field not in _OF_DATA]
     if not unknown:
-        finding = "entered; its task spec is certain" + (" except for what the data will show" if missing else "")
+        finding = "entered; the task spec is complete" + (", except for details in the data" if missing else "")
         return Finding(slug, "ok", finding)
     if settings.metric is None and {gap.field for gap in unknown} == {"metric"}:
-        fix = f"confirm it when asked, or add to bot.toml: {unknown[0].brief or unknown[0].line}"
-        return Finding(slug, "warning", f"entered; please confirm how it is scored: {unknown[0].reason}", fix)
+        fix = f"confirm it when the bot asks, or add to bot.toml: {unknown[0].brief or unknown[0].line}"
+        return Finding(slug, "warning", f"entered, but you need to confirm the metric: {unknown[0].reason}", fix)
     reasons = "; ".join(f"{gap.field}: {gap.reason}" for gap in unknown[:_MAX_FIELDS])
-    fix = f"add to bot.toml, under [competitions.{slug}]: {', '.join(gap.line for gap in unknown)}"
-    return Finding(slug, "fails", f"its task spec is uncertain: {reasons}", fix)
+    fix = f"add under [competitions.{slug}] in bot.toml: {', '.join(gap.line for gap in unknown)}"
+    return Finding(slug, "fails", f"parts of the task spec are uncertain: {reasons}", fix)
 
 
 async def _meant(site: Competitions, slug: str) -> str:
@@ -152,7 +152,7 @@ async def _meant(site: Competitions, slug: str) -> str:
         entered_slugs = [competition.slug async for competition in site.list_entered()]
     except (KaggleError, SiteUnavailable):
         return ""
-    return f" (of those that you have entered: {did_you_mean(slug, entered_slugs)})"
+    return f" (among the ones you have entered: {did_you_mean(slug, entered_slugs)})"
 
 
 def _enter(slug: str) -> str:

@@ -36,8 +36,8 @@ def check_gpus(gpus: Gpus) -> Iterator[Finding]:
     if gpus.driver is None:
         yield Finding("GPU", "ok", "no NVIDIA driver: scripts run on the CPU")
     elif not gpus.all():
-        fix = "a variable CUDA_VISIBLE_DEVICES in the bot's environment may hide them; see nvidia-smi"
-        yield Finding("GPU", "warning", f"driver {gpus.driver}, no GPU", fix)
+        fix = "check nvidia-smi, and whether CUDA_VISIBLE_DEVICES in the bot's environment hides the GPUs"
+        yield Finding("GPU", "warning", f"driver {gpus.driver}, but no GPU found", fix)
     else:
         names = ", ".join(f"{gpu.name} {gpu.memory_bytes / 1024**3:.0f} GiB ({gpu.uuid})" for gpu in gpus.all())
         yield Finding("GPU", "ok", f"driver {gpus.driver}: {names}")
@@ -53,11 +53,11 @@ def check_devices(gpus: Gpus, folder: Path = Path("/dev")) -> Iterator[Finding]:
     files = device_files(gpus, [gpu.uuid for gpu in gpus.all()], folder)
     required = {f"nvidia{gpu.minor}" for gpu in gpus.all()} | {"nvidiactl", "nvidia-uvm"}
     if missing := sorted(required - {file.name for file in files}):
-        fix = "run nvidia-modprobe -u -c=0 as root (nvidia-smi makes the others)"
+        fix = "run nvidia-modprobe -u -c=0 and nvidia-smi as root to create them"
         yield Finding("GPU devices", "warning", f"missing: {', '.join(missing)}", fix)
     elif closed := [file.name for file in files if file.stat().st_mode & 0o006 != 0o006]:
-        fix = "set the driver's NVreg_DeviceFileMode to 0666, since scripts may run as another user"
-        yield Finding("GPU devices", "warning", f"not readable by every user: {', '.join(closed)}", fix)
+        fix = "set the driver option NVreg_DeviceFileMode to 0666: scripts may run as a different user"
+        yield Finding("GPU devices", "warning", f"not readable and writable by all users: {', '.join(closed)}", fix)
     else:
         yield Finding("GPU devices", "ok", ", ".join(sorted(file.name for file in files)))
 
@@ -69,20 +69,20 @@ def check_toolkit(runtimes: Collection[str] | None) -> Iterator[Finding]:
     output = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
     version = re.search(r"(\d+)\.(\d+)\.(\d+)", output) if tool else None
     if version is None or tuple(map(int, version.groups())) <= _UNSAFE:
-        result = f"{version[0]}, whose flaws let code escape its container" if version else "not installed"
-        fix = "for GPUs in containers install nvidia-container-toolkit 1.17.8 or later; bubblewrap does not need it"
+        result = f"{version[0]}, which has a known container escape" if version else "not installed"
+        fix = "to use GPUs with Docker, install nvidia-container-toolkit 1.17.8 or later; bubblewrap does not need it"
         yield Finding(part, "warning", result, fix)
     elif runtimes is not None and not {"nvidia", "cdi"}.intersection(runtimes):
-        fix = "nvidia-ctk runtime configure --runtime=docker, then restart the engine"
-        yield Finding(part, "warning", f"{version[0]}, which the Docker engine does not know", fix)
+        fix = "run nvidia-ctk runtime configure --runtime=docker, then restart Docker"
+        yield Finding(part, "warning", f"{version[0]}, but Docker is not configured to use it", fix)
     else:
         yield Finding(part, "ok", version[0])
 
 
 _SMALL = 2 * 1024**3
 _SANDBOXES: dict[str, tuple[type[LocalSandbox], str]] = {
-    "bubblewrap": (BubblewrapSandbox, "apt install bubblewrap util-linux libseccomp2, or similar"),
-    "Docker": (DockerSandbox, "install and start Docker, and make image; or use --sandbox bubblewrap"),
+    "bubblewrap": (BubblewrapSandbox, "run apt install bubblewrap util-linux libseccomp2, or the equivalent"),
+    "Docker": (DockerSandbox, "install and start Docker, then run make image; or use --sandbox bubblewrap"),
 }
 """The class of each sandbox, and how to fix it."""
 
@@ -91,13 +91,13 @@ def check_share(settings: SandboxSettings, out: Path, slots: int) -> Iterator[Fi
     """Compare what one script may use, of as many as there are slots, with what the machine has."""
     share, total = share_of(settings, out, parallel=slots), usable_memory()
     result = (
-        f"a script may use {share.memory_bytes / 1024**3:.1f} of {total / 1024**3:.1f} GiB of memory, write "
-        f"{share.written_bytes / 1e9:.0f} GB, and has {share.cpus} of {usable_cpus()} cores"
+        f"each script may use {share.memory_bytes / 1024**3:.1f} of {total / 1024**3:.1f} GiB of memory and {share.cpus} of "
+        f"{usable_cpus()} cores, and write {share.written_bytes / 1e9:.0f} GB"
     )
     if share.memory_bytes * slots > total:
-        yield Finding("machine", "warning", result, "set memory_gb under [sandbox] to the machine's memory")
+        yield Finding("machine", "warning", result, "set memory_gb under [sandbox] to the machine's memory or less")
     elif share.memory_bytes < _SMALL:
-        yield Finding("machine", "warning", result, "most machine-learning libraries need at least 2 GiB")
+        yield Finding("machine", "warning", result, "most machine-learning libraries need at least 2 GiB of memory")
     else:
         yield Finding("machine", "ok", result)
 
@@ -108,15 +108,15 @@ def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bo
     try:
         environment = chosen_environment(settings.environments_folder, settings.environment)
     except UsageError as error:
-        fix = f"bot env create {settings.environment}, or name another environment under [sandbox]"
+        fix = f"run bot env create {settings.environment}, or set a different environment under [sandbox]"
         yield Finding("environment", "fails", str(error), fix)
     else:
         if environment is not None:
             yield Finding("environment", "ok", f"{environment.name}: {environment.summary()}")
         else:
-            result = "none: scripts use the bot's packages, without LightGBM, XGBoost, CatBoost and torch"
+            result = "none: scripts use the bot's packages, which lack LightGBM, XGBoost, CatBoost and torch"
             yield Finding(
-                "environment", "warning", result, "bot env create --with text, or tabular, vision, audio, all"
+                "environment", "warning", result, "run bot env create --with text (or tabular, vision, audio, all)"
             )
     working = []
     for part, (back_end, fix) in _SANDBOXES.items():
@@ -130,14 +130,14 @@ def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bo
     if working:
         yield Finding("isolation", "ok", " and ".join(working))
     else:
-        result = "no sandbox works, so only the rule-based model's scripts may run"
-        yield Finding("isolation", "fails" if is_required else "warning", result, "fix bubblewrap or Docker (above)")
+        result = "no sandbox works, so only scripts from the rule-based model can run"
+        yield Finding("isolation", "fails" if is_required else "warning", result, "fix bubblewrap or Docker, see above")
 
 
 def check_disk(out: Path, settings: DiskSettings) -> Iterator[Finding]:
     """Compare the free space where runs are written with what a run needs."""
     free = free_bytes(out) / 1e9
-    fix = None if free >= settings.free_gb else f"a run starts with {settings.free_gb:g} GB or more: bot prune {out}"
+    fix = None if free >= settings.free_gb else f"a run needs {settings.free_gb:g} GB free: run bot prune {out}"
     yield Finding("disk", "fails" if fix else "ok", f"{free:.1f} GB free for {out}", fix)
 
 
@@ -148,8 +148,8 @@ def check_database(out: Path) -> Iterator[Finding]:
         with tempfile.TemporaryDirectory(prefix=".bot-doctor-", dir=existing) as folder:
             Store.open(Path(folder) / "state.db", SystemClock()).close()
     except (OSError, SQLAlchemyError, BotError) as error:
-        fix = f"make {existing} writable, on a local disk"
-        yield Finding("database", "fails", f"none can be created in {existing}: {error}", fix)
+        fix = f"make {existing} writable; it must be on a local disk"
+        yield Finding("database", "fails", f"cannot create a database in {existing}: {error}", fix)
     else:
         yield Finding("database", "ok", f"SQLite works in {existing}")
 
@@ -163,4 +163,4 @@ def check_leases() -> Iterator[Finding]:
     except OSError as error:
         yield Finding("leases", "fails", str(error), "set BOT_LEASES to a writable folder on a local disk")
     else:
-        yield Finding("leases", "ok", f"of cores and GPUs, in {folder}")
+        yield Finding("leases", "ok", f"core and GPU leases work in {folder}")

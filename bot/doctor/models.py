@@ -39,9 +39,9 @@ def check_models(settings: ModelSettings, names: Collection[str | None] = ()) ->
         yield Finding("model", "fails", "no model is configured", str(error))
         return
     if choice.kind == "builtin":
-        fix = "set OPENAI_API_KEY (or OPENAI_BASE_URL) and OPENAI_MODEL, or [models] in bot.toml"
+        fix = "set OPENAI_API_KEY (or OPENAI_BASE_URL) and OPENAI_MODEL, or configure [models] in bot.toml"
         is_chosen = set(names) == {"builtin"}
-        finding = f"the rule-based model{', as set in bot.toml' if is_chosen else ''}; no language model"
+        finding = f"using the rule-based model{', as set in bot.toml' if is_chosen else ''}, not a language model"
         yield Finding("model", "ok", finding) if is_chosen else Finding("model", "warning", finding, fix)
         return
     for number in range(len(settings.section.fallback) + 1):
@@ -54,14 +54,15 @@ def _ask(part: str, endpoint: Endpoint, choice: ModelChoice, pricing: Pricing) -
     host, names, key = endpoint_name(endpoint.base_url), endpoint.names, endpoint.key.get_secret_value()
     is_dummy = not can_be_secret(key)
     if is_dummy and host in ("OpenAI", "api.openai.com"):
-        fix = f"set {names.key} to a key of platform.openai.com, or {names.address} to your server"
+        fix = f"set {names.key} to a key from platform.openai.com, or {names.address} to your server's address"
         return Finding(part, "fails", f"{names.key} contains a dummy key, which OpenAI rejects", fix)
     label = f"{', '.join(choice.models)} at {host}{', with a dummy key' if is_dummy else ''}"
     address = (endpoint.base_url or OPENAI).rstrip("/") + "/models"
     try:
         answer = httpx2.get(address, headers={"Authorization": f"Bearer {key}"}, timeout=_SECONDS)
     except httpx2.HTTPError:
-        return Finding(part, "fails", f"{host} does not answer", f"check {names.address}, and that the server runs")
+        fix = f"check {names.address}, and that the server is running"
+        return Finding(part, "fails", f"{host} does not answer", fix)
     if answer.status_code == 401:
         return Finding(part, "fails", f"{host} rejects the key", f"check {names.key}")
     models_by_id: dict[str, object] = {}
@@ -69,11 +70,11 @@ def _ask(part: str, endpoint: Endpoint, choice: ModelChoice, pricing: Pricing) -
         models_by_id = {str(entry["id"]): entry for entry in answer.raise_for_status().json()["data"]}
         available = list(models_by_id)
     except (httpx2.HTTPError, ValueError, LookupError, TypeError):  # not every server lists its models
-        available, label = [], f"{label} (cannot list models: status {answer.status_code})"
+        available, label = [], f"{label} (cannot list models: HTTP status {answer.status_code})"
     trial = try_model(part, label, endpoint, pricing, _context(models_by_id.get(choice.model_for("coder"))))
     missing = [name for name in choice.models if available and name not in available]
     if missing and trial.status != "fails":
-        fix = f"it has {', '.join(available[:10])}"
+        fix = f"available models: {', '.join(available[:10])}"
         return Finding(part, "warning", f"{host} does not list {', '.join(missing)}; {trial.result}", fix)
     return trial
 
@@ -92,7 +93,8 @@ def check_coders(sections: Mapping[str, CoderSection], selected_names: Iterable[
         try:
             coder = own_coder(name, sections, ModelChoice("openai", "any"))
         except UsageError as error:
-            yield Finding(f"coder {name}", "fails", str(error), "correct its table in bot.toml, or install the program")
+            fix = f"correct [coders.{name}] in bot.toml, or install the program"
+            yield Finding(f"coder {name}", "fails", str(error), fix)
         else:
-            place = coder.program or "started by its own command"
+            place = coder.program or "runs its configured command"
             yield Finding(f"coder {name}", "ok", f"{place}; `bot coder check {name}` tests it")

@@ -19,7 +19,7 @@ MOST_TOKENS = 200
 _SECONDS = 180.0
 """That it may take: a small model on a processor reads 3,000 tokens in a minute or two."""
 _RETRIES = 1
-_ROW = "row {n}: the sensor in hall {hall} read {value} degrees at noon, and the valve stood at {valve} of 100.\n"
+_ROW = "row {n}: the sensor in hall {hall} read {value} degrees at noon, and the valve was {valve} percent open.\n"
 _ROWS = 115
 """Rows of some 26 tokens each."""
 
@@ -35,10 +35,10 @@ class TrialPrompt:
         """Return the conversation."""
         rows = (_ROW.format(n=n, hall=n % 7, value=15 + n * 37 % 19, valve=n * 53 % 100) for n in range(1, _ROWS + 1))
         question = (
-            f"{''.join(rows)}\nWrite one command that prints, with echo, what these rows have in common, in about eighty words. "
-            "Call the tool sh with it, or give it in one block fenced with ```sh and ```."
+            f"{''.join(rows)}\nWrite one command that uses echo to print, in about eighty words, what these rows have in common. "
+            "Call the tool sh with it, or put it in one block fenced with ```sh and ```."
         )
-        return (Message("system", "You work in a shell, with one command at a time."), Message("user", question))
+        return (Message("system", "You work in a shell, one command at a time."), Message("user", question))
 
     def parse(self, text: str) -> str:
         """Return the text."""
@@ -67,7 +67,7 @@ class Trial:
             f"context {f'{able.context:,}' if able.context else 'unknown'}",
             f"tool calls {'yes' if able.calls_tools else 'no'}",
             f"streaming {'yes' if able.streams else 'no'}",
-            "price unknown" if hour is None else f"an hour of such answers costs ${hour:.2f}",
+            "price unknown" if hour is None else f"${hour:.2f} per hour of such calls",
         )
         return ", ".join(parts)
 

@@ -111,7 +111,7 @@ def test_bubblewrap_that_works_is_ok() -> None:
         (200, ("gpt-x", "other"), "ok", "gpt-x at"),
         (200, ("other",), "warning", "does not list gpt-x"),
         (401, (), "fails", "rejects the key"),
-        (404, (), "ok", "cannot list models: status"),
+        (404, (), "ok", "cannot list models: HTTP status"),
     ],
 )
 def test_the_models_endpoint_is_asked(monkeypatch, status, names, verdict, word) -> None:
@@ -199,7 +199,9 @@ def test_every_endpoint_of_the_list_is_asked(monkeypatch: pytest.MonkeyPatch, tm
     found = [checks[part] for part in ("model", "fallback 1", "fallback 2", "fallback 3")]
     assert [check["status"] for check in found] == ["ok", "ok", "fails", "fails"]
     assert (done.exit_code, found[2]["fix"]) == (1, "check OTHER_API_KEY")
-    assert found[3]["fix"] == "check `base_url` of fallback 3 under [models] in bot.toml, and that the server runs"
+    assert (
+        found[3]["fix"] == "check `base_url` of fallback 3 under [models] in bot.toml, and that the server is running"
+    )
 
 
 def test_a_fallback_whose_key_is_not_set_is_reported_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -242,7 +244,7 @@ def test_the_device_files_must_be_there_for_everybody(tmp_path: Path) -> None:
     assert next(check_devices(gpus, tmp_path)).result == "missing: nvidia-uvm"
     (tmp_path / "nvidia-uvm").touch()
     (tmp_path / "nvidia-uvm").chmod(0o660)
-    assert next(check_devices(gpus, tmp_path)).result == "not readable by every user: nvidia-uvm"
+    assert next(check_devices(gpus, tmp_path)).result == "not readable and writable by all users: nvidia-uvm"
     (tmp_path / "nvidia-uvm").chmod(0o666)
     assert next(check_devices(gpus, tmp_path)).status == "ok"
 
@@ -251,9 +253,9 @@ def test_the_device_files_must_be_there_for_everybody(tmp_path: Path) -> None:
     ("version", "runtimes", "status", "word"),
     [
         (None, None, "warning", "not installed"),
-        ("1.17.7", ["runc", "nvidia"], "warning", "escape its container"),
+        ("1.17.7", ["runc", "nvidia"], "warning", "known container escape"),
         ("1.17.8", ["runc", "nvidia"], "ok", "1.17.8"),
-        ("1.18.0", ["runc"], "warning", "does not know"),
+        ("1.18.0", ["runc"], "warning", "not configured to use it"),
         ("1.18.0", None, "ok", "1.18.0"),
     ],
 )
@@ -280,10 +282,10 @@ def test_without_an_environment_it_says_what_scripts_lack_and_which_command_brin
     _, checks = doctor()
     assert checks["environment"]["status"] == "warning"
     assert (
-        "none: scripts use the bot's packages, without LightGBM, XGBoost, CatBoost and torch"
+        "none: scripts use the bot's packages, which lack LightGBM, XGBoost, CatBoost and torch"
         in checks["environment"]["result"]
     )
-    assert checks["environment"]["fix"].startswith("bot env create")
+    assert checks["environment"]["fix"].startswith("run bot env create")
 
 
 def test_an_environment_that_is_configured_and_not_there_fails() -> None:

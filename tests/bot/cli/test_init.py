@@ -101,6 +101,6 @@ def test_on_a_terminal_it_asks_which_and_ends_with_the_next_command(tmp_path: Pa
     listed = [line.split()[-1] for line in output.splitlines() if line.strip()[:2] in ("1 ", "2 ")]
     assert set(listed) == {SLUG, TWIN}
     assert list(read_settings(Path("new.toml").resolve()).competitions) == [listed[1]]
-    assert "entered; please confirm how it is scored" in output
+    assert "entered, but you need to confirm the metric" in output
     assert "Kaggle's key comes from this shell's KAGGLE_API_TOKEN: `bot run` needs that, too" in output
     assert output.splitlines()[-2] == "next: bot run --config new.toml"

@@ -41,10 +41,10 @@ def test_one_that_is_entered_and_whose_card_is_certain_is_ok(snapshot: Snapshot)
         (found,) = checked(site, metric="log_loss")
         (open_,) = checked(site)
     assert (found.part, found.status) == (SLUG, "ok"), found
-    assert found.result.startswith("entered; its task spec is certain")
+    assert found.result.startswith("entered; the task spec is complete")
     assert (open_.status, open_.fix) == (
         "warning",
-        'confirm it when asked, or add to bot.toml: metric = "log_loss"',
+        'confirm it when the bot asks, or add to bot.toml: metric = "log_loss"',
     )
 
 
@@ -54,7 +54,7 @@ def test_in_a_rehearsal_deadlines_pass_by_the_sites_clock(tmp_path: Path) -> Non
         section = KaggleSection(url=f"{site.url}/v1", pace=AT_ONCE)
         _, passed = check_kaggle(section, tables)
         _, found = check_kaggle(section, tables, rehearsal=True)
-    assert "its deadline passed on" in passed.result, "by the clock of this machine"
+    assert "the deadline passed on" in passed.result, "by the clock of this machine"
     assert found.status == "ok", found
 
 
@@ -76,7 +76,7 @@ def test_one_that_there_is_not_fails_and_the_others_are_looked_at(snapshot: Snap
         wrong, near, right = checked(site, "titanik", SLUG[:-1], SLUG, metric="log_loss")
     assert (wrong.part, wrong.status, near.status, right.status) == ("titanik", "fails", "fails", "ok")
     assert "[competitions.titanik] in bot.toml" in (wrong.fix or "")
-    assert f"of those that you have entered: known are {SLUG}" in (wrong.fix or "")
+    assert f"among the ones you have entered: known are {SLUG}" in (wrong.fix or "")
     assert f"did you mean {SLUG}?" in (near.fix or "")
 
 
@@ -86,15 +86,15 @@ def test_a_folder_of_notes_that_is_not_there_is_a_warning(snapshot: Snapshot, tm
         (missing,) = checked(site, notes=tmp_path / "none")
         (found,) = checked(site, metric="log_loss", notes=tmp_path)
     assert (missing.status, found.status) == ("warning", "ok")
-    assert missing.result == f"the folder of notes {tmp_path / 'none'} cannot be read"
+    assert missing.result == f"cannot read the notes folder {tmp_path / 'none'}"
 
 
 def test_what_is_not_certain_of_the_task_comes_with_the_lines_to_write(snapshot: Snapshot) -> None:
     with served(snapshot) as site:
         (found,) = checked(site, metric="accuracy", direction="minimize")
     assert found.status == "fails"
-    assert found.result.startswith("its task spec is uncertain: ")
-    assert (found.fix or "").startswith(f"add to bot.toml, under [competitions.{SLUG}]: ")
+    assert found.result.startswith("parts of the task spec are uncertain: ")
+    assert (found.fix or "").startswith(f"add under [competitions.{SLUG}] in bot.toml: ")
 
 
 def test_a_grader_of_the_owners_that_cannot_be_used_fails(snapshot: Snapshot, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_grader_of_the_owners_that_cannot_be_used_fails(snapshot: Snapshot, tm
 def test_one_whose_deadline_has_passed_is_a_warning(snapshot: Snapshot) -> None:
     with served(snapshot) as site:
         (found,) = checked(site, clock=HandClock(DEADLINE))
-    assert (found.status, found.result) == ("warning", "its deadline passed on 2020-03-01 00:00 UTC")
+    assert (found.status, found.result) == ("warning", "the deadline passed on 2020-03-01 00:00 UTC")
 
 
 def test_a_site_that_does_not_answer_fails() -> None:

@@ -44,11 +44,11 @@ def test_a_folder_that_is_not_there_yet_will_be_made(tmp_path: Path) -> None:
 
 
 def test_the_answer_notes_whether_a_daemon_runs(folder: Path) -> None:
-    assert next(check_daemon(settings(folder), ROOMY)).result.startswith("no daemon runs in ")
+    assert next(check_daemon(settings(folder), ROOMY)).result.startswith("no daemon is running in ")
     lock = try_lock(folder / "daemon.lock")
     assert lock is not None
     try:
-        assert next(check_daemon(settings(folder), ROOMY)).result.startswith("a daemon runs in ")
+        assert next(check_daemon(settings(folder), ROOMY)).result.startswith("a daemon is running in ")
     finally:
         lock.release()
 
