@@ -33,13 +33,13 @@ def how_good(result: RunResult) -> Iterator[str]:
 def how_sure(result: RunResult) -> Iterator[str]:
     """Yield how the score compares with what was expected, and what the guards say."""
     if result.self_reported:
-        yield "Not sure: scripts reported their own validation scores."
+        yield "Uncertain: scripts reported their own validation scores."
     elif result.validation_interval is None:
         yield words.sentence(f"no interval: {result.validation_interval_note or 'none was computed'}")
     else:
-        test = "new rows of the same kind" if result.own_data else f"the {words.test(result)}"
-        ending = {None: ".", True: "; the score lies inside.", False: "; the score lies OUTSIDE."}
-        yield f"CV expects {words.interval(result)} on {test} (95%){ending[result.score_in_interval]}"
+        test = "similar new rows" if result.own_data else f"the {words.test(result)}"
+        ending = {None: ".", True: "; the score is inside.", False: "; the score is OUTSIDE."}
+        yield f"CV predicts {words.interval(result)} on {test} (95% interval){ending[result.score_in_interval]}"
     yield from _guards(result)
 
 
@@ -52,12 +52,12 @@ def _guards(result: RunResult) -> Iterator[str]:
     failures = list(dict.fromkeys(finding.guard for finding in findings if finding.verdict == "not run"))
     pass_count = sum(finding.passed for finding in findings)
     if warnings:
-        yield f"{'A guard doubts' if len(warnings) == 1 else 'Guards doubt'} it: {', '.join(warnings)}."
+        yield f"{'A guard warns' if len(warnings) == 1 else 'Guards warn'}: {', '.join(warnings)}."
     if failures:
         yield f"{plural(len(failures), 'guard')} could not run: {', '.join(failures)}."
     if pass_count:
-        subject = plural(pass_count, "other" if warnings or failures else "guard")
-        yield f"{subject} found nothing."
+        subject = plural(pass_count, "other guard" if warnings or failures else "guard")
+        yield f"{subject} found no problem."
 
 
 def why_it_won(data: ReportData) -> Iterator[str]:
@@ -65,10 +65,10 @@ def why_it_won(data: ReportData) -> Iterator[str]:
     result = data.result
     node = next((node for node in data.nodes if node.id == result.chosen_node), None)
     if node is None:
-        yield "No node has a score." if result.is_ongoing else "Nothing was chosen."
+        yield "No node has a score." if result.is_ongoing else "Nothing was selected."
         return
     is_baseline = node.id == 1 and not node.blend
-    yield ("Nothing was better than the rule-based baseline." if is_baseline else f"{_made_of(data, node)}.")
+    yield ("Nothing beat the rule-based baseline." if is_baseline else f"{_made_of(data, node)}.")
     if better := [*_better_by(data, node)]:
         yield words.sentence("; ".join(better))
 
@@ -86,18 +86,18 @@ def _made_of(data: ReportData, node: NodeRow) -> str:
     heaviest = sorted(ensemble.weights.items(), key=lambda item: -abs(item[1]))[:_MAX_SHOWN]
     members = [f"{_in_words(nodes[id], notes)} (weight {weight:.2f})" for id, weight in heaviest if id in nodes]
     lighter = len(ensemble.weights) - len(members)
-    return f"It is an ensemble of {'; '.join(members)}{f'; and {lighter} lighter ones' if lighter else ''}{suffix}"
+    return f"It is an ensemble of {'; '.join(members)}{f'; and {lighter} more with less weight' if lighter else ''}{suffix}"
 
 
 def _better_by(data: ReportData, node: NodeRow) -> Iterator[str]:
     """Yield, as clauses, the score beside the baseline's, what an ensemble gains, and where the ideas come from."""
     baseline = next((row for row in data.nodes if row.id == 1 and row.validation is not None), None)
     if baseline is not None and baseline.id != node.id and node.validation is not None:
-        yield f"its CV is {words.score(node.validation)}, that of the baseline {words.score(baseline.validation)}"
+        yield f"its CV score is {words.score(node.validation)}, the baseline's {words.score(baseline.validation)}"
     ensemble = data.result.blend if node.blend else None
     if ensemble is not None and ensemble.gain is not None:
         error = "" if ensemble.gain_error is None else f" ± {ensemble.gain_error:.2g}"
-        over = "its best member" if len(ensemble.weights) > 1 else "its member as it is"
+        over = "its best member" if len(ensemble.weights) > 1 else "its uncalibrated member"
         yield f"its gain over {over} is {ensemble.gain:+.3g}{error}"
     draft = next((draft.row for draft in data.knowledge.drafts if draft.row.id == node.draft_id), None)
     idea_ids = set() if draft is None else set(draft.idea_ids)
@@ -115,7 +115,7 @@ def _in_words(node: NodeRow, notes: Mapping[int, str]) -> str:
     in_files, in_note = set(node.families), families_in(note)
     models = f"; its files use {', '.join(node.families)}" if in_files - in_note else ""
     missing = sorted((in_note & set(FAMILIES)) - in_files) if in_files else []
-    return f"node {node.id}, {note}{models}{f', and no {missing[0]}' if missing else ''}"
+    return f"node {node.id}, {note}{models}{f', but not {missing[0]}' if missing else ''}"
 
 
 def what_next(data: ReportData) -> Sequence[str]:
@@ -127,28 +127,28 @@ def _next_steps(data: ReportData) -> Iterator[str]:
     result = data.result
     if result.is_ongoing:
         limit = f" of {words.duration(result.time_limit)}" if result.time_limit else ""
-        yield f"Wait: {words.duration(result.wall_seconds)}{limit} have passed. Reload this page later."
+        yield f"Reload this page later: {words.duration(result.wall_seconds)}{limit} have passed."
         return
     if result.misconfigured:
-        yield "Correct the model's key or name, and run again: `bot doctor` checks both."
+        yield "Correct the model's key or name and run the bot again: `bot doctor` checks both."
     elif result.no_answer:
         yield "Test the model with `bot doctor`: it gave no usable answer."
     elif result.status != "finished":
-        yield "Continue with `bot resume` and this run's folder; finished work is kept."
+        yield "Run `bot resume` with this run's folder to continue; finished work is kept."
     if any(finding.verdict == "suspicious" for finding in result.doubts):
         yield "Look at the guards' warnings before you trust the score."
     if result.live and result.submission_exists and result.score_kind != "private":
-        yield "Select the final submissions on the website: the bot cannot."
+        yield "Select the final submissions on Kaggle: the bot cannot do that."
     if result.own_data and result.chosen_node is not None:
-        yield "Predict new rows with `python solution/predict.py NEW.csv`; solution/README.md says what it needs."
+        yield "Predict new rows with `python solution/predict.py NEW.csv`; solution/README.md lists the requirements."
     if result.failed_share is not None and result.failed_share > _MANY_FAILED:
-        yield f"Read the errors of the {words.percent(result.failed_share, 0)} of scripts that have no score."
+        yield f"Read the errors: {words.percent(result.failed_share, 0)} of the scripts have no score."
     yield from _more_time(result)
     if result.model == "builtin":
-        yield "Try a language model with --model: the rule-based one follows fixed rules."
+        yield "Try a language model with --model: the rule-based model only follows fixed rules."
     unused = sum(not data.knowledge.drafts_of[e.idea.id] and not e.idea.reason for e in data.knowledge.ideas)
     if unused:
-        yield f"{plural(unused, 'idea')} of the pool {'was' if unused == 1 else 'were'} not tried."
+        yield f"{plural(unused, 'idea')} in the pool {'was' if unused == 1 else 'were'} not tried."
 
 
 def _more_time(result: RunResult) -> Iterator[str]:
@@ -156,6 +156,7 @@ def _more_time(result: RunResult) -> Iterator[str]:
         return
     last = result.best_over_time[-1][0]
     if last >= _LATE_SHARE * result.wall_seconds:
-        yield f"Give it more time: it was still improving after {words.duration(last)} of {words.duration(result.wall_seconds)}."
+        wall_time = words.duration(result.wall_seconds)
+        yield f"Give the run more time: it was still improving after {words.duration(last)} of {wall_time}."
     elif len(result.best_over_time) > 1:
         yield f"The last gain came after {words.duration(last)}: more time alone may not help."

@@ -26,19 +26,19 @@ async def expected_interval(
     """Return the 95% interval of the hidden score, and what was drawn; without an interval, None and the reason."""
     node = final.node
     if node is None:
-        return None, "no node was chosen"
+        return None, "no node was selected"
     if context.executor.self_reported is not None:
-        return None, "no labels could be withheld for it"
+        return None, "no labels could be withheld"
     try:
         view, predictions = await context.executor.view(GUARDED), context.executor.predictions_of(node)
         refitted = final.source != "holdout"
         interval = await worker.validation_interval(view, predictions, context.seed, refitted, _SECONDS)
     except BotError as error:
-        return None, f"could not be computed: {error}"
+        return None, f"it could not be computed: {error}"
     if interval.low is None or interval.high is None:
         return None, str(interval.note)
-    grouping = f", with rows of the same {interval.unit_column!r} drawn together" if interval.unit_column else ""
-    return (interval.low, interval.high), f"{interval.draws} draws of {interval.test_rows} test rows{grouping}"
+    grouping = f", with rows of the same {interval.unit_column!r} kept together" if interval.unit_column else ""
+    return (interval.low, interval.high), f"{interval.draws} samples of {interval.test_rows} rows each{grouping}"
 
 
 async def diagnose(context: RunContext, node: int | None, worker: Worker) -> Diagnostics | None:
@@ -71,7 +71,7 @@ def simple_nodes(context: RunContext) -> dict[int, str]:
     for node, name in names.items():
         findings = node_findings(context.store, context.run_id, node)
         if name != CONSTANT and any(finding.guard == "constant" and finding.is_doubt for finding in findings):
-            names[node] = f"{name}, not fitted in time: a constant"
+            names[node] = f"{name} (not fitted in time, so a constant)"
     return names
 
 

@@ -171,7 +171,7 @@ def read_run(folder: RunFolder) -> ReportData:
     try:
         config = dict(json.loads(folder.config.read_text(encoding="utf-8")))
     except (FileNotFoundError, TypeError, ValueError) as error:
-        raise UsageError(f"{folder.config} cannot be read: {error}") from error
+        raise UsageError(f"cannot read {folder.config}: {error}") from error
     with Store.open_to_read(folder.database, SystemClock()) as store, store.read() as session:
         return _read(store, session, RunRecord.load(session, result.run_id), result, config)
 

@@ -37,10 +37,10 @@ def leaderboard_charts(result: RunResult, board: Sequence[float]) -> Sequence[Ch
     if result.score is not None:
         series.append(Series("", "ours", [(result.score, result.win_rate)]))
     teams_series = [*_interval(result, teams), histogram, *_thresholds(result, axis, teams)]
-    title = "Distribution of the leaderboard's scores"
+    title = "Distribution of leaderboard scores"
     return (
         Chart(title, replace(axis, label=""), teams, teams_series, height=200),
-        Chart("Share of teams beaten, by score", axis, beaten, [*_interval(result, beaten), *series], height=180),
+        Chart("Share of teams that each score beats", axis, beaten, [*_interval(result, beaten), *series], height=180),
     )
 
 
@@ -52,7 +52,7 @@ def count_outside(board: Sequence[float], result: RunResult) -> int:
 
 def _board_axis(result: RunResult, board: Sequence[float]) -> Axis:
     own_score = [] if result.score is None else [result.score]
-    label = f"{words.board(result)} leaderboard score (right is better)"
+    label = f"{words.board(result)} leaderboard score (better to the right)"
     return score_axis(board, [*result.thresholds.values(), *own_score], label=label, falling=result.is_lower_better)
 
 
@@ -80,7 +80,7 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
     if not result.best_over_time:
         return ()
     last = max(result.best_over_time[-1][0], *(n.end_seconds for n in nodes if n.end_seconds is not None))
-    x_axis, label = time_axis(last), "validation score (up is better)"
+    x_axis, label = time_axis(last), "validation score (better toward the top)"
     scored_nodes = [n for n in nodes if n.validation is not None and n.end_seconds is not None]
     bests = [(seconds, score) for seconds, score, _ in result.best_over_time]
     values = [n.validation or 0.0 for n in scored_nodes]
@@ -102,9 +102,9 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
     ]
     graded = [(seconds, rate) for seconds, _, rate in result.best_over_time if rate is not None]
     if graded:
-        rates = Axis(-0.04, 1.04, "teams beaten by the best", "{:.0%}".format)
+        rates = Axis(-0.04, 1.04, "teams beaten by the best script", "{:.0%}".format)
         steps = Series("", "ours", [*graded, (last, graded[-1][1])], "steps")
-        title = "Share of teams beaten by the best script, over time"
+        title = "Share of teams beaten by the best script over time"
         charts.append(Chart(title, x_axis, rates, [steps, Series("", "ours", graded)], height=170))
     return charts
 
@@ -115,13 +115,13 @@ def agreement_chart(result: RunResult, nodes: Sequence[NodeRow]) -> Chart | None
     if len(places) < 2:
         return None
     falling, test = result.is_lower_better, words.test(result)
-    label = "validation score (right is better)"
+    label = "validation score (better to the right)"
     score_scale = score_axis([x for x, _ in places.values()], label=label, falling=falling)
-    y_axis = score_axis([y for _, y in places.values()], label=f"{test} score (up is better)", falling=falling)
+    y_axis = score_axis([y for _, y in places.values()], label=f"{test} score (better toward the top)", falling=falling)
     low, high = max(score_scale.low, y_axis.low), min(score_scale.high, y_axis.high)
     equal = [Series("equal", "muted dashed", [(low, low), (high, high)], "line")] if low < high else []
     series = [*equal, *_scripts_and_blends(places), *_marked_nodes(places, result)]
-    title = f"Validation score against {test} score, a point a node"
+    title = f"Validation score against {test} score, one point per node"
     return Chart(title, score_scale, y_axis, series, height=340)
 
 
@@ -129,21 +129,21 @@ def error_charts(diagnostics: Diagnostics) -> Sequence[Chart]:
     """Draw the share that is true over the predicted probability, or residuals over predictions; none where neither applies."""
     charts = []
     if bins := diagnostics.calibration:
-        labels = "predicted probability", "share that is true"
+        labels = "predicted probability", "observed frequency"
         x_axis, y_axis = (Axis(-0.03, 1.03, label, "{:.0%}".format) for label in labels)
         points = [(chance, share) for chance, share, _ in bins]
-        notes = [f"{chance:.0%} predicted, {share:.0%} true, of {count:,}" for chance, share, count in bins]
+        notes = [f"{chance:.0%} predicted, {share:.0%} observed, {count:,} rows" for chance, share, count in bins]
         series = [
             Series("perfect", "muted dashed", [(0.0, 0.0), (1.0, 1.0)], "line"),
             Series("this run", "good", points, "line"),
             Series("", "good", points, notes=notes),
         ]
-        title = "Calibration: the share that is true, by predicted probability"
+        title = "Calibration: observed frequency by predicted probability"
         charts.append(Chart(title, x_axis, y_axis, series, height=300))
     if diagnostics.residuals:
         predictions, residuals = zip(*diagnostics.residuals, strict=True)
         x_axis = score_axis(predictions, label="prediction")
-        y_axis = score_axis(residuals, [0.0], label="residual: truth less prediction")
+        y_axis = score_axis(residuals, [0.0], label="residual (true value minus prediction)")
         zero = Series("", "muted dashed", [(x_axis.low, 0.0), (x_axis.high, 0.0)], "line")
         series = [zero, Series("", "good pale", diagnostics.residuals)]
         charts.append(Chart("Residuals, by prediction", x_axis, y_axis, series, height=300))

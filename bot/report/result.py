@@ -20,7 +20,7 @@ from bot.submission.selection import Selection
 from state.errors import UsageError
 from state.files import write_whole
 
-NOT_DRAWN = "the bot ended before it wrote the page"
+NOT_DRAWN = "the bot stopped before it wrote the report"
 """The `report_error` of a run whose end was interrupted."""
 
 
@@ -323,7 +323,7 @@ def read_result(folder: RunFolder) -> RunResult:
     except FileNotFoundError as error:
         raise UsageError(f"{folder.result} does not exist: the run has not finished.") from error
     except ValidationError as error:
-        raise UsageError(f"{folder.result} is not a run's result: {error}") from error
+        raise UsageError(f"{folder.result} is not a valid run result: {error}") from error
 
 
 def read_latest(folder: RunFolder) -> RunResult:

@@ -93,7 +93,7 @@ async def write_run_files(run: EndedRun, final: FinalSubmission, graded: GradedR
             await worker.call("bot.report.page:write_report", object, None, folder.path, folder.database)
     except BotError as error:  # a page that cannot be drawn must not cost the result
         page_error = str(error)
-        context.say(f"report.html was not written: {error}")
+        context.say(f"cannot write report.html: {error}")
     with context.store.read() as session:
         record = RunRecord.load(session, context.run_id)
         times = _times(run, record, result.valid_nodes)  # as making the page took time

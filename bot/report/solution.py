@@ -16,9 +16,9 @@ _README = """# Solution: node {node}
 
 {made}
 
-Run it in a folder that contains only `data/`: the competition's files, and `validation.csv` with
-`sample_validation.csv` (rows to predict besides the test rows; a few training rows without labels will do).
-The run's own folder has such a `data/` under `views/`: `views/full` for a refit, `views/holdout` for the scored run.
+Run it in a folder that contains only `data/`, with the competition's files, `validation.csv` and `sample_validation.csv`
+(extra rows to predict besides the test rows; a few training rows without labels are enough).
+The run folder has such folders under `views/`: `views/full` for a refit, `views/holdout` for the scored run.
 
 ```sh
 mkdir work && cd work
@@ -36,41 +36,41 @@ This is an ensemble: run each script in its own folder and combine the predictio
 |---|---|
 {rows}
 
-The predictions are combined as `{space}`: {how}. {calibration} `recipe.json` has the exact values.
+The ensemble method is `{space}`: {how}. {calibration} `recipe.json` has the exact values.
 """
 _METHODS = {
     "mean": "their weighted mean",
-    "logit": "the weighted mean of their logits, log(p / (1 - p)), turned back into probabilities",
-    "log": "the weighted mean of log(1 + prediction), turned back",
+    "logit": "the weighted mean of their logits, log(p / (1 - p)), converted back to probabilities",
+    "log": "the weighted mean of log(1 + prediction), transformed back",
     "rank": "the weighted mean of their ranks among the test rows",
-    "classes": "the class with the largest sum of weights times logarithms of probabilities, and offsets",
-    "numbers": "the weighted sum of the numbers behind their labels, cut into labels at the thresholds",
-    "vote": "each row's label with the most weight",
-    "ordinal": "the weighted mean of their labels as numbers, cut into labels at the thresholds",
-    "share": "of each row's lists the labels that half of the weight names",
-    "pixels": "the pixels that more than half of the weight has",
-    "fusion": "each row's items by their weighted places in the lists",
+    "classes": "the class with the largest weighted sum of log probabilities plus the class's offset",
+    "numbers": "the weighted sum of the numbers that their labels stand for, converted back to labels at the thresholds",
+    "vote": "the label with the most weight in each row",
+    "ordinal": "the weighted mean of their labels as numbers, converted back to labels at the thresholds",
+    "share": "for each row, the labels listed by members with more than half of the weight",
+    "pixels": "the pixels marked by members with more than half of the weight",
+    "fusion": "each row's items, ranked by their weighted positions in the lists",
 }
 
 
-_TIES = " Then some columns are binned into levels as frequent as those of the labels (`ties`)."
+_TIES = " Some columns are then binned into levels with the same frequencies as the labels (`ties`)."
 
 _OF_EXPERIMENTS = """# Solution: {subject}
 
 {made}
 
-| experiment | weight | made in | on all rows by |
+| experiment | weight | made in | command for all rows |
 |---|---|---|---|
 {rows}
 
-Each has a folder with the files that its coder logged. They ran in the `work/` of their lab, `../labs/labN/work`, where what they
-share lies, with the competition's files in `data/` and a fold for each training row in `/lab/folds.csv` (here
-`../evaluator/folds/folds.csv`). Their predictions are in `../experiments/NAME/`.
+Each experiment has a folder with the files that its coding agent logged. It ran in its lab's work folder, `../labs/labN/work`,
+which has the shared files and, in `data/`, the competition's files. The fold of each training row was in `/lab/folds.csv` (now
+`../evaluator/folds/folds.csv`). The predictions are in `../experiments/NAME/`.
 {blend}
 Python {python}; packages: {packages}.
 """
 _ENSEMBLE = """
-The ensemble combines what they predict as `{space}`: {how}{free}. {calibration} `recipe.json` has the exact values.
+The ensemble method is `{space}`: {how}{free}. {calibration} `recipe.json` has the exact values.
 """
 
 
@@ -125,7 +125,7 @@ def _write_experiments(context: RunContext, final: FinalSubmission, folder: Path
         weight = f"{weights[experiment.node]:.4f}" if experiment.node in weights else "used by others"
         origin = f"`{experiment.retrain}`" if experiment.retrain else "no command"
         if experiment.kind == "portfolio":
-            origin = f"the portfolio, on `../fits/{experiment.name.partition('/')[0]}/`"
+            origin = f"the portfolio, with `../fits/{experiment.name.partition('/')[0]}/`"
         rows.append(f"| {experiment.name} | {weight} | lab {experiment.lab} | {origin} |")
     text = _OF_EXPERIMENTS.format(
         subject="the ensemble" if blended is not None else f"experiment {members[0].name}",
@@ -167,12 +167,12 @@ def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
     steps = "; ".join(
         f"{name}: {', '.join(f'{value:.6g}' for value in values)}" for name, values in recipe.calibration.items()
     )
-    calibration = f"The result is calibrated by {steps}." if steps else "The result is not calibrated."
+    calibration = f"Calibration: {steps}." if steps else "The result is not calibrated."
     free = abs(sum(recipe.weights.values()) - 1) > 1e-6 or min(recipe.weights.values()) < 0
     return text.format(
         space=recipe.space,
         how=_METHODS[recipe.space],
-        free=", or rather their sum with these weights" if free else "",
+        free=" (as a sum, because the weights are not those of a mean)" if free else "",
         calibration=calibration + (_TIES if recipe.ties else ""),
         **facts,
     )
@@ -180,5 +180,5 @@ def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
 
 def _origin_sentence(final: FinalSubmission, subject: str) -> str:
     if final.source is None:
-        return f"{subject} is the run's best; {final.note}."
-    return f"{subject} made `submission.csv`: {final.note}."
+        return f"{subject} is the run's best result; {final.note}."
+    return f"{subject} produced `submission.csv`: {final.note}."

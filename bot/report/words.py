@@ -141,15 +141,16 @@ def blend(result: RunResult) -> str:
     error = "" if ensemble.noise is None else f" ± {ensemble.noise:.2g}"
     members = f"combines {members_in_words(weights)} by {ensemble.space}"
     origin = f"is node {next(iter(weights))}, calibrated" if single else members
-    text = f"node {node} {origin}; cross-fitted, it scores {score(ensemble.score)}{error}"
+    text = f"node {node} {origin}; its cross-fitted score is {score(ensemble.score)}{error}"
     if ensemble.gain is not None:
         error = "" if ensemble.gain_error is None else f" ± {ensemble.gain_error:.2g}"
-        text += f", a gain of {ensemble.gain:+.3g}{error} over {'it as it is' if single else 'its best member'}"
+        reference = "the uncalibrated node" if single else "its best member"
+        text += f", a gain of {ensemble.gain:+.3g}{error} over {reference}"
     hidden, member_scores = result.hidden_scores.get(node), [result.hidden_scores.get(member) for member in weights]
     oriented_scores = [result.oriented(value) for value in member_scores if value is not None]
     if hidden is not None and oriented_scores:
         gain = result.oriented(hidden) - max(oriented_scores)
-        text += f"; on the {test(result)} {score(hidden)}, {gain:+.3g} against its best member there"
+        text += f"; its {test(result)} score is {score(hidden)}, a gain of {gain:+.3g} over its best member"
     return f"{text}."
 
 
@@ -160,7 +161,7 @@ def sentence(text: str) -> str:
 
 def selected_role(result: RunResult) -> str:
     """Name the role of the selected node: a live run submits many, of which one counts."""
-    return "the one that counts" if result.live else "submitted"
+    return "the submission that counts" if result.live else "submitted"
 
 
 def board(result: RunResult) -> str:
@@ -180,10 +181,10 @@ def disbelief(result: RunResult) -> str | None:
         finding.guard for finding in result.doubts if finding.verdict == "suspicious" and finding.node is not None
     ]
     if guards:
-        return f"{'a guard warns' if len(guards) == 1 else 'guards warn'} ({', '.join(guards)})"
+        return f"{'a guard raised a warning' if len(guards) == 1 else 'guards raised warnings'} ({', '.join(guards)})"
     if result.cutoff_note:
-        return "the run may know what was published after the deadline"
-    return "it saw knowledge published later" if result.knowledge.younger else None
+        return "the run may have seen material published after the deadline"
+    return "the run saw knowledge base entries published later" if result.knowledge.younger else None
 
 
 def medal(result: RunResult) -> Medal | None:
@@ -197,8 +198,8 @@ def unbeaten(result: RunResult) -> str | None:
     simple_result = next((model.name for model in result.simple_models if model.node == result.chosen_node), None)
     if simple_result is not None:
         like = f", no better than {' or '.join(names)}" if names else ""
-        return f"Nothing was better than a simple model beyond noise: the result is {simple_result}{like}."
-    return f"Not better than {' or '.join(names)} beyond noise." if names else None
+        return f"Nothing beat the simple models by more than noise: the result is {simple_result}{like}."
+    return f"The result does not beat {' or '.join(names)} by more than noise." if names else None
 
 
 def beside_simple(result: RunResult) -> Iterator[str]:
@@ -206,10 +207,10 @@ def beside_simple(result: RunResult) -> Iterator[str]:
     models = result.simple_models
     if models and result.validation_score is not None:
         scores = ", ".join(f"{model.name} {score(model.validation)}" for model in models)
-        yield f"CV: the result {score(result.validation_score)}; {scores}."
+        yield f"CV scores: result {score(result.validation_score)}; {scores}."
     if result.score is not None and any(model.hidden is not None for model in models):
         scores = ", ".join(f"{model.name} {score(model.hidden)}" for model in models)
-        yield f"Rows withheld from the run: the result {score(result.score)}; {scores}."
+        yield f"Scores on rows withheld from the run: result {score(result.score)}; {scores}."
 
 
 def verdict(result: RunResult) -> str:
@@ -226,18 +227,18 @@ def _verdict(result: RunResult) -> str:
     if None in (result.chosen_node, result.prediction_source) and not result.submission_exists:
         return f"Nothing was submitted: {result.prediction_note or 'there is no submission'}."
     if result.own_data and result.valid_submission and result.score is None:
-        origin = "self-reported by scripts" if result.self_reported else "on rows withheld from its scripts"
+        origin = "self-reported by scripts" if result.self_reported else "measured on rows withheld from the scripts"
         return f"The validation score is {score(result.validation_score)}, {origin}."
     if not result.valid_submission or result.score is None:
         return f"The submission is invalid and has no score: {result.message or 'no reason is given'}"
     if result.own_data:
-        return f"Scored {score(result.score)} on rows withheld from the search and used once, at its end."
+        return f"Scored {score(result.score)} on rows withheld from the search and used only once, at the end."
     teams = plural(result.n_teams, "team")
     if result.n_teams < 2:
         return f"Scored {score(result.score)}. No comparison: the leaderboard has {teams}."
     field = f"strictly better than {percent(result.win_rate)} of {teams}"
     if reason := disbelief(result):
-        return f"Scored {score(result.score)}, {field}. It counts for no medal: {reason}."
+        return f"Scored {score(result.score)}, {field}. It does not count for a medal: {reason}."
     if result.medal is not None:
         return f"Scored {score(result.score)}: a {result.medal} medal, {field}."
     position = "above" if result.above_median else "not above"
@@ -246,9 +247,9 @@ def _verdict(result: RunResult) -> str:
 
 def _verdict_so_far(result: RunResult) -> str:
     if result.validation_score is None:
-        return f"The run continues: {plural(result.nodes, 'script')} so far, and none has a score."
-    best = f"best is node {result.chosen_node} with a validation score of {score(result.validation_score)}"
-    return f"The run continues: {best}, after {plural(result.nodes, 'script')}. It is graded at its end."
+        return f"The run is in progress: {plural(result.nodes, 'script')} so far, none with a score."
+    best = f"the best so far is node {result.chosen_node} with a validation score of {score(result.validation_score)}"
+    return f"The run is in progress: {best}, after {plural(result.nodes, 'script')}. It will be graded at the end."
 
 
 def _live_verdict(result: RunResult) -> str:
@@ -260,9 +261,9 @@ def _live_verdict(result: RunResult) -> str:
     rank = "No rank yet" if result.rank is None else f"Rank {integer(result.rank)} of {teams}"
     worth = f"a {result.medal} medal" if medal(result) is not None else "no medal"
     if result.medal is not None and (reason := disbelief(result)):
-        worth = f"it counts for no medal, as {reason}"
-    ending = "" if result.score_kind == "private" else " as it stands"
-    return f"{rank} on the {board(result)} leaderboard with a score of {score(result.score)}: {worth}{ending}."
+        worth = f"it does not count for a medal because {reason}"
+    current = "" if result.score_kind == "private" else "current "
+    return f"{rank} on the {current}{board(result)} leaderboard with a score of {score(result.score)}: {worth}."
 
 
 def cutoff_note(cutoff: datetime | None, deadline: datetime) -> str | None:
@@ -270,21 +271,23 @@ def cutoff_note(cutoff: datetime | None, deadline: datetime) -> str | None:
     if cutoff is None or cutoff <= deadline:
         return None
     return (
-        f"The cutoff {moment(cutoff)} is after the deadline {moment(deadline)}: the run may know what was published about "
-        "solutions afterwards, so its score cannot be compared with the leaderboard."
+        f"The cutoff {moment(cutoff)} is after the deadline {moment(deadline)}: the run may have seen solutions published after "
+        "the deadline, so its score cannot be compared with the leaderboard."
     )
 
 
 def undated_notes(count: int) -> str:
-    """Return `3 undated notes count as`, to which the time is added from which they were known."""
-    return "1 undated note counts as" if count == 1 else f"{count} undated notes count as"
+    """Return `3 undated notes are treated as`; the caller adds since when they were known."""
+    return "1 undated note is treated as" if count == 1 else f"{count} undated notes are treated as"
 
 
 def cautions(result: RunResult) -> list[str]:
     """Return what a reader must know before trusting the figures."""
     texts = []
     if result.live and result.submission_exists and result.score_kind != "private":
-        texts.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
+        texts.append(
+            "Private scores decide the result and are not known yet: all figures are from the public leaderboard."
+        )
     if result.self_reported:
         texts.append(
             "Validation scores are self-reported: scripts print them, and nothing checks them. "
@@ -307,16 +310,16 @@ def cautions(result: RunResult) -> list[str]:
         texts.append(f"{undated_notes(result.notes.undated)} known from the start.")
     if result.knowledge.younger:
         texts.append(
-            f"Prompts contained knowledge base entries published later ({result.knowledge.younger}): the result is not "
-            "comparable with results of its time."
+            f"Prompts contained knowledge base entries from after the simulated time ({result.knowledge.younger}): the result is "
+            "not comparable with results from that time."
         )
     if (stream := result.stream) is not None and stream.reached < stream.cutoff:
-        texts.append(f"The clock stopped at {moment(stream.reached)}; later posts were never seen.")
+        texts.append(f"The simulated clock stopped at {moment(stream.reached)}, so the run saw no later posts.")
     if result.note:
         texts.append(result.note)
     doubts = ((finding.node, finding.guard, finding.verdict, finding.sentence) for finding in result.doubts)
     for node, guards, verdict, sentence in grouped_findings(doubts):
-        noun, verb, auxiliary = ("Guards", "doubt", "were") if "," in guards else ("A guard", "doubts", "was")
-        predicate = verb if verdict == "suspicious" else f"{auxiliary} not run"
-        texts.append(f"{noun} of {'the data' if node is None else f'node {node}'} {predicate} ({guards}): {sentence}.")
+        noun, verb, auxiliary = ("Guards", "warn", "were") if "," in guards else ("A guard", "warns", "was")
+        predicate = f"{verb} about" if verdict == "suspicious" else f"{auxiliary} not run on"
+        texts.append(f"{noun} {predicate} {'the data' if node is None else f'node {node}'} ({guards}): {sentence}.")
     return texts

@@ -40,7 +40,7 @@ async def test_a_run_that_sent_nothing_reports_it_and_leaves_its_best_script(run
     assert f"Nothing was submitted: nothing was submitted; node {best} has the best validation score." in shown.prose
     for words in ("The whole leaderboard was never read", "Nothing was sent.", "there is nothing to compare"):
         assert words in shown.prose
-    assert "★" not in shown.prose.replace("★ the one that counts", "")
+    assert "★" not in shown.prose.replace("★ the submission that counts", "")
 
 
 @pytest.mark.integration
@@ -82,10 +82,10 @@ async def test_it_is_written_while_it_goes_on_and_anew_when_the_private_scores_a
     assert len(run.folder.prompts.read_text().splitlines()) == 12
     shown = page_of(run)
     for words in (
-        "Rank 31 of 200 teams on the public leaderboard with a score of 0.36: a silver medal as it stands.",
-        "The private scores, which decide, are not known yet",
+        "Rank 31 of 200 teams on the current public leaderboard with a score of 0.36: a silver medal.",
+        "Private scores decide the result and are not known yet",
         "Wine, live",
-        "public leaderboard score (right is better)",
+        "public leaderboard score (better to the right)",
         found[0][1],
     ):
         assert words in shown.prose

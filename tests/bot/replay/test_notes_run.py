@@ -50,7 +50,7 @@ def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny:
     assert EARLY in prompts and "tune C" in prompts
     assert LATE not in prompts
     page = (Path(result["run"]) / "report.html").read_text()
-    assert "1 undated note counts as known from the start." in page
+    assert "1 undated note is treated as known from the start." in page
     assert "dated after the clock and never shown: 1" in page
     assert bot("audit", result["run"]).exit_code == 0
     path = Path(result["run"]) / "prompts.jsonl"

@@ -245,12 +245,12 @@ def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) ->
     ]
     changes = {"validation_interval": [0.4123, 0.4567], "score_in_interval": False, "guards": guards, "chosen_node": 3}
     prose = page(tmp_path, FakeRun(changes=changes)).prose
-    assert "CV expects 0.4123 to 0.4567 on the hidden test (95%); the score lies OUTSIDE." in prose
-    assert "A guard doubts it: time. 1 guard could not run: copied. 1 other found nothing." in prose
+    assert "CV predicts 0.4123 to 0.4567 on the hidden test (95% interval); the score is OUTSIDE." in prose
+    assert "A guard warns: time. 1 guard could not run: copied. 1 other guard found no problem." in prose
     assert "ids do not tell of labels" not in prose, "guards that found nothing take no room"
-    assert "A guard of the data doubts (time): the future is known" in prose
-    assert "A guard of node 3 was not run (copied): it broke." in prose
-    assert "A guard of node 5" not in prose, "the table shows the others"
+    assert "A guard warns about the data (time): the future is known" in prose
+    assert "A guard was not run on node 3 (copied): it broke." in prose
+    assert "A guard warns about node 5" not in prose, "the table shows the others"
     assert "constant suspicious all alike" in prose
 
 
@@ -261,7 +261,7 @@ def test_what_several_guards_say_in_the_same_words_is_said_once(tmp_path: Path) 
         for name in ("time", "ids")
     ]
     shown = page(tmp_path, FakeRun(changes={"guards": guards, "chosen_node": 3}))
-    assert "Guards of the data were not run (time, ids): no labels could be withheld." in shown.prose
+    assert "Guards were not run on the data (time, ids): no labels could be withheld." in shown.prose
 
 
 def test_a_run_without_guards_says_that_none_has_passed(usual: Page) -> None:
@@ -286,7 +286,7 @@ def test_an_ongoing_run_has_a_page_from_what_is_known_so_far(tmp_path: Path) -> 
     assert not (folder / "result.json").exists()
     write_report(folder)
     prose = Page((folder / "report.html").read_text(encoding="utf-8")).prose
-    assert "The run continues: best is node" in prose and "It is graded at its end." in prose
+    assert "The run is in progress: the best so far is node" in prose and "It will be graded at the end." in prose
     assert "What leads" in prose and "Wait:" in prose
     assert not re.search("(gold|silver|bronze|no) medal", prose.partition("The run Agent")[0])
     write_result(RunFolder(folder), RunResult.model_validate(finished))
@@ -309,7 +309,7 @@ def test_features_and_errors_are_shown_where_they_are_known(tmp_path: Path, usua
         "Feature importances of node 3 Feature Share size 75.0% <b>age</b> 25.0%",
         "Error by place , the column whose groups differ most",
         "north 30 0.9 south 70 0.4",
-        "Calibration: the share that is true, by predicted probability",
+        "Calibration: observed frequency by predicted probability",
         "Out-of-fold predictions of 100 training rows by the chosen node",
         "; it relies most on size and <b>age</b>.",
     ):

@@ -61,7 +61,7 @@ def cautions(**changes: Any) -> list[str]:
 
 def test_a_clock_that_did_not_arrive_is_a_caution() -> None:
     (caution,) = cautions(pace="stream", stream=series("2017-12-14T00:00:00Z"))
-    assert caution == "The clock stopped at 2017-12-14 00:00 UTC; later posts were never seen."
+    assert caution == "The simulated clock stopped at 2017-12-14 00:00 UTC, so the run saw no later posts."
     assert cautions(pace="stream", stream=series()) == []
 
 

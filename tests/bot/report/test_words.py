@@ -38,12 +38,13 @@ DOUBT = {"node": 1, "guard": "copies", "verdict": "suspicious", "sentence": "it 
         ({"n_teams": 1, "gold_medal": True}, "Scored 0.25. No comparison: the leaderboard has 1 team."),
         (
             {"gold_medal": True, "guards": [DOUBT]},
-            "Scored 0.25, strictly better than 100.0% of 10 teams. It counts for no medal: a guard warns (copies).",
+            "Scored 0.25, strictly better than 100.0% of 10 teams. "
+            "It does not count for a medal: a guard raised a warning (copies).",
         ),
         (
             {"status": "running", "score": None, "validation_score": 0.3, "nodes": 2},
-            "The run continues: best is node 1 with a validation score of 0.3, after 2 scripts. "
-            "It is graded at its end.",
+            "The run is in progress: the best so far is node 1 with a validation score of 0.3, after 2 scripts. "
+            "It will be graded at the end.",
         ),
         (
             {"valid_submission": False, "score": None, "message": "row 2 is missing."},
@@ -135,10 +136,10 @@ LIVE = {"pace": "live", "cutoff": None, "n_teams": 900, "rank": 12, "score_kind"
     [
         (
             {"gold_medal": True},
-            "Rank 12 of 900 teams on the public leaderboard with a score of 0.25: a gold medal as it stands.",
+            "Rank 12 of 900 teams on the current public leaderboard with a score of 0.25: a gold medal.",
         ),
         ({"score_kind": "private"}, "Rank 12 of 900 teams on the private leaderboard with a score of 0.25: no medal."),
-        ({"rank": None}, "No rank yet on the public leaderboard with a score of 0.25: no medal as it stands."),
+        ({"rank": None}, "No rank yet on the current public leaderboard with a score of 0.25: no medal."),
         ({"rank": None, "score": None, "message": "it waits"}, "No score yet: it waits"),
         ({"submission_exists": False, "prediction_note": "submit is off"}, "Nothing was submitted: submit is off."),
     ],
