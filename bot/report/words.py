@@ -150,7 +150,7 @@ def blend(result: RunResult) -> str:
     oriented_scores = [result.oriented(value) for value in member_scores if value is not None]
     if hidden is not None and oriented_scores:
         gain = result.oriented(hidden) - max(oriented_scores)
-        text += f"; its {test(result)} score is {score(hidden)}, a gain of {gain:+.3g} over its best member"
+        text += f"; on the {test(result)} it scores {score(hidden)}, a gain of {gain:+.3g} over its best member"
     return f"{text}."
 
 

@@ -151,4 +151,4 @@ def test_the_verdict_on_a_live_run_is_of_the_leaderboard(changes: dict[str, Any]
 @pytest.mark.parametrize(("kind", "caution"), [("public", True), ("private", False)])
 def test_a_public_score_comes_with_a_caution(kind: str, caution: bool):
     found = words.cautions(RunResult.model_validate(BASE | LIVE | {"score_kind": kind}))
-    assert ("The private scores, which decide" in " ".join(found)) is caution
+    assert ("Private scores decide the result" in " ".join(found)) is caution
