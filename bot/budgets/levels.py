@@ -211,7 +211,7 @@ class Level:
             if cap is None or not (amount or kind in KNOWN_AFTERWARDS):
                 continue
             already, reserved = self.amount_spent(kind), self.amount_reserved(kind)
-            reached = f"the {self.name}'s cap on {name(kind)} is reached: of {words(kind, cap)} {words(kind, already)} are spent"
+            reached = f"the {self.name}'s cap on {name(kind)} is reached: {words(kind, already)} of {words(kind, cap)} are spent"
             error = partial(BudgetExceeded, renews=self.renews)
             if kind in KNOWN_AFTERWARDS and already >= cap:
                 return _Refusal(error(f"{reached}, so nothing new is started"), final=True)

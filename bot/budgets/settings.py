@@ -15,13 +15,13 @@ class Caps(ClosedModel):
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="maximum cost in USD; a model without a known price is refused",
+        description="maximum cost in USD; models without a known price are refused",
         examples=[5.0],
     )
     tokens: Annotated[int | None, Option("max-tokens")] = Field(
         default=None,
         ge=0,
-        description="maximum number of new tokens (received, or sent uncached)",
+        description="maximum number of new tokens (received, or sent and not cached)",
         examples=[3_000_000],
     )
     calls: int | None = Field(
@@ -31,17 +31,19 @@ class Caps(ClosedModel):
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="maximum GPU seconds of scripts and labs (GPUs times seconds)",
+        description="maximum GPU seconds for scripts and labs (GPUs times seconds)",
         examples=[36_000.0],
     )
     wall_seconds: float | None = Field(
-        default=None, ge=0, allow_inf_nan=False, description="maximum wall time (seconds)", examples=[18_000.0]
+        default=None, ge=0, allow_inf_nan=False, description="maximum wall time, in seconds", examples=[18_000.0]
     )
-    executions: int | None = Field(default=None, ge=0, description="maximum number of scripts started", examples=[200])
+    executions: int | None = Field(
+        default=None, ge=0, description="maximum number of script executions", examples=[200]
+    )
     disk_bytes: int | None = Field(
         default=None,
         ge=0,
-        description="maximum bytes that scripts leave in run folders",
+        description="maximum number of bytes that scripts may leave in run folders",
         examples=[5_000_000_000],
     )
     submissions: int | None = Field(default=None, ge=0, description="maximum number of submissions", examples=[5])
@@ -55,8 +57,8 @@ class Caps(ClosedModel):
 class BudgetSettings(ClosedModel):
     """Caps on all runs together; of these and a run's own the tightest one holds."""
 
-    competition: Caps = Field(default=Caps(), description="of all runs on one competition in one `--out` folder")
-    day: Caps = Field(default=Caps(), description="of all runs in one `--out` folder on one day (UTC)")
+    competition: Caps = Field(default=Caps(), description="caps on all runs for one competition in one `--out` folder")
+    day: Caps = Field(default=Caps(), description="caps on all runs in one `--out` folder on one day (UTC)")
 
     def money(self, run: Caps) -> float | None:
         """Return the tightest cap on money (USD) that holds for a run, None where there is none."""

@@ -21,12 +21,12 @@ class CompetitionSettings(RunOptions, CardOverrides):
     Keys that describe the task take precedence over Kaggle's own description.
     """
 
-    agent: LiveAgentName = Field(default="comind", description="the agent that works on it")
+    agent: LiveAgentName = Field(default="comind", description="the agent that works on the competition")
     weight: float = Field(
         default=1.0,
         gt=0,
         allow_inf_nan=False,
-        description="its share of the machine, relative to the weights of other competitions",
+        description="the competition's share of the machine, relative to the weights of other competitions",
     )
     nodes_per_day: int = Field(
         default=48,
@@ -42,7 +42,7 @@ class CompetitionSettings(RunOptions, CardOverrides):
         default=24.0,
         gt=0,
         allow_inf_nan=False,
-        description="hours of real time, in rehearsals too, after which you are notified again of a file that awaits approval",
+        description="hours after which you are notified again of a file that awaits approval, in real time even in rehearsals",
     )
     max_cost: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="maximum cost of the competition, in USD", examples=[50.0]
@@ -56,14 +56,14 @@ class CompetitionSettings(RunOptions, CardOverrides):
     )
     rules_read: bool = Field(
         default=False,
-        description="whether you have read the rules and the bot may take part; `bot approve COMPETITION --rules` says the "
-        "same. Nothing is submitted before one of the two",
+        description="whether you have read the rules and the bot may take part; `bot approve COMPETITION --rules` "
+        "confirms the same. Nothing is submitted until you have done one or the other",
     )
     submissions_per_day: int | None = Field(
         default=None,
         ge=1,
-        description="maximum number of submissions per day (UTC), besides Kaggle's limit; none: Kaggle's limit less a fifth, "
-        "at least one, which is left for people",
+        description="maximum number of submissions per day (UTC), within Kaggle's own limit (default: Kaggle's limit minus "
+        "a reserve for people: a fifth, and at least one)",
         examples=[2],
     )
     max_submissions: int | None = Field(
@@ -84,36 +84,36 @@ class CompetitionSettings(RunOptions, CardOverrides):
         default=9.0,
         gt=0,
         allow_inf_nan=False,
-        description="notebook competitions: Kaggle's time limit in hours, as stated on the competition's pages; the bot "
+        description="for notebook competitions: Kaggle's time limit in hours, as stated on the competition's pages; the bot "
         "pushes no notebook that would need more than 60% of it",
     )
     notebook_accelerator: str | None = Field(
         default=None,
         min_length=1,
-        description="the accelerator for notebooks on Kaggle; none: CPU only",
+        description="the accelerator for notebooks on Kaggle (default: CPU only)",
         examples=["NvidiaTeslaT4"],
     )
     notebook_rows: int | None = Field(
         default=None,
         ge=1,
-        description="number of hidden test rows, if stated on the pages; none: ten times the public ones",
+        description="number of hidden test rows, if the competition's pages state it (default: ten times the public rows)",
         examples=[50_000],
     )
     notebook_wheels: SettingsPath | None = Field(
         default=None,
-        description="a folder of wheels (.whl) that Kaggle lacks or has in another version; they are uploaded with the "
+        description="a folder of wheels (.whl) that Kaggle lacks or has in a different version; they are uploaded with the "
         "weights and take precedence in notebooks",
         examples=["wheels"],
     )
     model: str | None = Field(
         default=None,
         min_length=1,
-        description="the model of each role that `roles` does not name; none: as under [models]",
+        description="the model for each role not listed in `roles` (default: the model under [models])",
         examples=["large"],
     )
     roles: Roles = Field(
         default={},
-        description="models by role; these take precedence over [models]",
+        description="models by role, which take precedence over [models]",
         examples=[{"coder": "large"}],
     )
 

@@ -18,14 +18,14 @@ from scrapers.snapshots.card import OWN_GRADER
 def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     """Yield the key of each contradiction, and the rest of a sentence that begins with that key."""
     if settings.daemon.rehearsal and settings.kaggle.url == KAGGLE:
-        sentence = "must be false while [kaggle] url is that of Kaggle: it is for `bot rehearse`"
+        sentence = "must be false when [kaggle] url is Kaggle's own: it is only for `bot rehearse`"
         yield ("daemon", "rehearsal"), sentence
     models, competitions = settings.models, settings.competitions
     models_at: dict[KeyPath, str | None] = {("models", "model"): models.model}
     models_at |= {("models", "roles", role): model for role, model in models.roles.items()}
     for slug, competition in competitions.items():
         if settings.run.agent in REPLAYS_ONLY and "agent" not in competition.model_fields_set:
-            yield ("competitions", slug), f"needs an agent: {settings.run.agent}, that of [run], is for replays alone"
+            yield ("competitions", slug), f"needs an agent: {settings.run.agent}, set in [run], works only in replays"
         models_at[("competitions", slug, "model")] = competition.model
         models_at |= {("competitions", slug, "roles", role): model for role, model in competition.roles.items()}
     for path, model in models_at.items():
@@ -49,11 +49,14 @@ def _scoring(path: KeyPath, competition: CompetitionSettings) -> Iterator[tuple[
         predictions = (competition.metric_params or {}).get("predictions", kinds[0])
         if predictions not in kinds:
             choices = ", ".join(f'"{kind}"' for kind in kinds)
-            yield (*path, "metric_params", "predictions"), f"must be one of {choices} where a {OWN_GRADER} scores"
+            yield (
+                (*path, "metric_params", "predictions"),
+                f"must be one of {choices} if a {OWN_GRADER} computes the score",
+            )
     elif name is not None and ("/" in name or name.endswith(".py")):
         yield (*path, "metric"), f"must be the path of a file named {OWN_GRADER}, or the name of a metric"
     elif name is not None and name not in METRICS:
-        sentence = f"must be a metric that can be computed, or the path of a {OWN_GRADER} that scores"
+        sentence = f"must be a metric that the bot can compute, or the path of a {OWN_GRADER}"
         yield (*path, "metric"), f"{sentence}; {nearest_metric(name)}"
 
 
@@ -109,5 +112,5 @@ def _unpriced(models_at: dict[KeyPath, str], pricing: Pricing) -> Iterator[tuple
     for path, name in models_at.items():
         model = name.removeprefix("openai:")
         if model != "builtin" and pricing.cost(model, Usage(prompt_tokens=1, completion_tokens=1)) is None:
-            sentence = "names a model of unknown price, so that no money cap can be enforced"
+            sentence = "names a model of unknown price, so no money cap can be enforced"
             yield path, f'{sentence}: set its price as prices."{model}"'

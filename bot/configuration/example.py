@@ -48,7 +48,7 @@ def toml_value(value: object) -> str:
         return f"{{ {', '.join(pairs)} }}" if value else "{}"
     if isinstance(value, tuple | list):
         return f"[{', '.join(toml_value(item) for item in value)}]"
-    raise TypeError(f"TOML has no {type(value).__name__}")
+    raise TypeError(f"TOML cannot express {type(value).__name__}")
 
 
 def _text(text: str) -> str:
@@ -57,9 +57,9 @@ def _text(text: str) -> str:
 
 
 _HEAD = (
-    "The configuration of the bot. A line that starts with # and a letter shows a key with its default, or "
-    "with an example where it has none: remove the # to set it. Relative paths start at the folder of this "
-    "file. Secrets do not belong in this file."
+    "The bot's configuration. A line that starts with # and a letter shows a key with its default, or with "
+    "an example if it has no default: remove the # to set the key. Relative paths start at this file's folder. "
+    "Secrets do not belong in this file."
 )
 _WIDTH = 118
 _EXAMPLE_NAMES = {"competitions": "some-competition", "coders": "some-coder"}
@@ -209,11 +209,11 @@ class FirstFile:
         if self.state is not None:
             lines.append(_line("dir", self.state))
         if self.site is not None:
-            lines += [_line("rehearsal", True, "go by the site's clock"), "", "[kaggle]", _line("url", self.site)]
+            lines += [_line("rehearsal", True, "follow the site's clock"), "", "[kaggle]", _line("url", self.site)]
         lines += ["", "[run]", _line("sandbox", self.sandbox, "where scripts run")]
         lines += ["", f"[competitions.{toml_key(self.competition)}]"]
-        lines.append(_line("submit", True, "without this nothing is ever sent"))
-        lines.append(_line("approve", "ask", "each file is held until `bot approve`"))
+        lines.append(_line("submit", True, "if false, nothing is submitted"))
+        lines.append(_line("approve", "ask", "hold each file until you run `bot approve`"))
         if self.model is not None:
             lines.append(_line("model", self.model))
         if self.money_a_day is not None:

@@ -29,9 +29,9 @@ _TYPES = {
     "model": "must be a table",
 }
 _BOUNDS = {
-    "greater_than": "must be above {gt:g}",
+    "greater_than": "must be greater than {gt:g}",
     "greater_than_equal": "must be at least {ge:g}",
-    "less_than": "must be below {lt:g}",
+    "less_than": "must be less than {lt:g}",
     "less_than_equal": "must be at most {le:g}",
     "finite_number": "must be a finite number",
     "string_pattern_mismatch": "must match {pattern}",
@@ -93,7 +93,7 @@ def expected(error: Any) -> str:
     if kind in ("string_too_short", "too_short"):
         return "must not be empty"
     if kind.startswith(("datetime", "timezone")):
-        return "must be a time with its zone, such as 2027-01-01T00:00:00Z"
+        return "must be a time with a time zone, such as 2027-01-01T00:00:00Z"
     return _TYPES.get(kind.split("_")[0], str(error["msg"]))
 
 

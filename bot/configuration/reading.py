@@ -117,7 +117,7 @@ def _text(file: Path) -> str:
         return content.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ConfigurationError([Mistake(str(file), line, "must be text in UTF-8", "unreadable")]) from None
+        raise ConfigurationError([Mistake(str(file), line, "must be UTF-8 text", "unreadable")]) from None
 
 
 def _syntax(file: Path, text: str, error: Exception) -> Mistake:
@@ -147,7 +147,7 @@ def _hidden_secrets(content: object, toml: TomlFile, text: str, path: KeyPath = 
 
 def _secret(file: Path, line: int | None, path: KeyPath, secret: Secret) -> Mistake:
     key = masked(name_of(path)) or None
-    beginning = f"{key} holds" if key else "this line holds"
+    beginning = f"{key} contains" if key else "this line contains"
     sentence = f"{beginning} {secret.kind}; secrets do not belong in this file: move it to {secret.place}"
     return Mistake(str(file), line, sentence, "secret", key)
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from state.redaction import SecretPattern
 
 MASK = "[a secret]"
-_ANY_PLACE = "a variable of the environment, a systemd credential, or the file that its program keeps it in"
-_MODEL = "the variable that names it (OPENAI_API_KEY, or that of the fallback), or the systemd credential of that name"
-_KAGGLE = "the variable KAGGLE_API_TOKEN, the systemd credential of that name, or ~/.kaggle/access_token"
+_ANY_PLACE = "an environment variable, a systemd credential, or the file in which its program keeps it"
+_MODEL = "its environment variable (OPENAI_API_KEY, or the fallback's), or the systemd credential with that name"
+_LEGACY_PLACE = "the environment variables KAGGLE_USERNAME and KAGGLE_KEY, or ~/.kaggle/kaggle.json"
+_KAGGLE = "the environment variable KAGGLE_API_TOKEN, the systemd credential with that name, or ~/.kaggle/access_token"
 # Bounded, and starting only at the start of a word: a text of megabytes must not take quadratic time.
 _SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,40}:(?://)?"
 
@@ -17,10 +18,10 @@ _LEGACY_KEY = re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{32}(?![A-Za-z0-9])")
 _PARAMETER = re.compile(_SCHEME + r"[^\s\"']{0,512}?[?&](?:pass(?:word)?|token|secret)=[^\s\"']+", re.IGNORECASE)
 _KEY_HEAD = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _KINDS: tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...] = (
-    ("Kaggle's token", _KAGGLE, re.compile(r"KGAT_[A-Za-z0-9_-]{4,}"), ("KGAT_",)),
-    ("Kaggle's legacy key", "the variables KAGGLE_USERNAME and KAGGLE_KEY, or ~/.kaggle/kaggle.json", _LEGACY_KEY, ()),
+    ("a Kaggle token", _KAGGLE, re.compile(r"KGAT_[A-Za-z0-9_-]{4,}"), ("KGAT_",)),
+    ("a legacy Kaggle key", _LEGACY_PLACE, _LEGACY_KEY, ()),
     (
-        "a model's key",
+        "a model's API key",
         _MODEL,
         re.compile(
             # With a digit: `sk-learn-contrib` and `sk-no-key-required` are not keys.
@@ -29,7 +30,7 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...] = (
         ("sk-", "gsk_", "AIza", "hf_"),
     ),
     (
-        "the address of a webhook, which is a secret",
+        "a webhook's secret URL",
         _ANY_PLACE,
         re.compile(
             r"https?://(?:hooks\.slack(?:-gov)?\.com|(?:[a-z]+\.)?discord(?:app)?\.com/api/webhooks|"
@@ -39,12 +40,12 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...] = (
         ("://",),
     ),
     (
-        "an address with a password",
+        "a URL with a password",
         _ANY_PLACE,
         re.compile(_SCHEME + r"[^\s/:@\"']{0,256}:[^\s@\"'/]{1,256}@[^\s\"']*"),
         ("@",),
     ),
-    ("an address with a password", _ANY_PLACE, _PARAMETER, ("=",)),
+    ("a URL with a password", _ANY_PLACE, _PARAMETER, ("=",)),
     (
         "a token",
         _ANY_PLACE,

@@ -24,25 +24,25 @@ class Settings(ClosedModel):
 
     run: ReplayOptions = Field(
         default=ReplayOptions(),
-        description="Defaults of every run; a table [competitions.SLUG], the [run] table of a plan and options override them. "
+        description="Defaults for every run; a [competitions.SLUG] table, a plan's [run] table and options override them. "
         "Only replays use cutoff, pace, signals, community, time, steps, split_seed and parallel.",
     )
     models: ModelsSection = Field(
         default=ModelsSection(),
-        description="Models and their endpoint. Keys do not belong in this file: they are read from OPENAI_API_KEY, an "
-        "environment variable or a systemd credential.",
+        description="Models and their endpoint. Keys do not belong in this file: the bot reads OPENAI_API_KEY from the "
+        "environment or a systemd credential.",
     )
     budget: BudgetSettings = Field(
         default=BudgetSettings(),
-        description="Caps over all runs together; the stricter of these and [run.budget] applies.",
+        description="Caps on all runs together; the stricter of these and [run.budget] applies.",
     )
     sandbox: SandboxSettings = Field(
-        default=SandboxSettings(), description="The sandbox of scripts: kind, packages, resource limits."
+        default=SandboxSettings(), description="The sandbox for scripts: kind, packages, resource limits."
     )
     coders: dict[CoderName, CoderSection] = Field(
         default={},
-        description="Your own coding agents, each a table [coders.NAME], which replace the bot's coder in labs; choose one "
-        "with --coder NAME, or coder = NAME for a competition.",
+        description="Your own coding agents, one per table [coders.NAME], which replace the bot's own agent in labs. Choose "
+        "one with --coder NAME, or with coder = NAME for a competition.",
     )
     knowledge: KnowledgeSettings = Field(
         default=KnowledgeSettings(),
@@ -59,19 +59,19 @@ class Settings(ClosedModel):
     )
     polling: PollingSettings = Field(
         default=PollingSettings(),
-        description="Seconds between polls of each part of a competition; with the defaults, a competition without news costs "
-        "three requests every fifteen minutes.",
+        description="Seconds between polls of each part of a competition. With the defaults, the bot sends three requests "
+        "every fifteen minutes for a competition without news.",
     )
     notify: NotifySection = Field(
         default=NotifySection(),
-        description="Notifications to the owner. Addresses of services contain tokens and passwords and do not belong in this "
-        "file: it names the environment variables or systemd credentials that hold them.",
+        description="Notifications to you. Service addresses contain tokens and passwords and do not belong in this file: "
+        "name the environment variables or systemd credentials that hold them.",
     )
     daemon: DaemonSettings = Field(default=DaemonSettings(), description="The daemon.")
-    web: WebSettings = Field(default=WebSettings(), description="The status page.")
+    web: WebSettings = Field(default=WebSettings(), description="The web dashboard.")
     competitions: dict[Slug, CompetitionSettings] = Field(
         default={},
-        description="The competitions to work on, each a table [competitions.SLUG], where SLUG is the last part of the "
-        "address; all others are ignored. Keys of [run] that are not for replays only may be set here too, for "
-        "this competition.",
+        description="The competitions to work on, one per table [competitions.SLUG], where SLUG is the last part of the "
+        "competition's address; all others are ignored. A table may also set keys of [run], except those for "
+        "replays only.",
     )

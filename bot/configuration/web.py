@@ -12,17 +12,17 @@ class WebSettings(ClosedModel):
 
     enabled: bool = Field(
         default=False,
-        description="whether the daemon starts the page, in a separate process; `bot web` does not need this",
+        description="whether the daemon starts the web dashboard, in a separate process; `bot web` does not need this setting",
     )
-    port: int = Field(default=WEB_PORT, ge=1, le=65535, description="the page's port")
+    port: int = Field(default=WEB_PORT, ge=1, le=65535, description="the dashboard's port")
     listen: str = Field(
         default="127.0.0.1",
-        description="the address it listens at: loopback, which no other machine reaches; any other sends the token and "
-        "everything else in the clear, see docs/web.md for better ways",
+        description="the address to listen on. Other machines cannot reach the default, loopback; any other address sends "
+        "the token and everything else unencrypted. See docs/web.md for safer ways",
     )
     hosts: tuple[str, ...] = Field(
         default=(),
-        description="further names under which a browser may reach it, with the port if it is not 80 or 443, such as that of "
-        "a proxy on this machine; requests under other names are refused",
+        description="additional host names by which browsers may reach the dashboard, for example through a proxy on this "
+        "machine; include the port unless it is 80 or 443. Requests for other names are refused",
         examples=[["machine.tailnet.ts.net"]],
     )

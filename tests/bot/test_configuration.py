@@ -99,7 +99,7 @@ prediction_columns = []
         (13, "models.fallback.2.prices.b.output is missing"),
         (15, 'competitions.spooky.approve must be "auto" or "ask"'),
         (16, "competitions.spooky.metric_params.eps must be a number, or true or false, or text in quotes, not a list"),
-        (17, "competitions.spooky.deadline must be a time with its zone, such as 2027-01-01T00:00:00Z"),
+        (17, "competitions.spooky.deadline must be a time with a time zone, such as 2027-01-01T00:00:00Z"),
         (18, "competitions.spooky.prediction_columns must not be empty"),
     ]
     kinds = [one.kind for one in mistakes(tmp_path, text)]
@@ -155,19 +155,19 @@ def test_what_stands_twice_is_told(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"absent\.toml: cannot be read: No such file"):
         read_settings(tmp_path / "absent.toml")
-    assert told(tmp_path, b"[weights]\noffer = true # \xff\n") == [(2, "must be text in UTF-8")]
+    assert told(tmp_path, b"[weights]\noffer = true # \xff\n") == [(2, "must be UTF-8 text")]
     ((_, sentence),) = told(tmp_path, "a = " + "[" * 5000)
     assert "nested too deeply" in sentence
 
 
 SECRETS = [
-    ("sk-proj-4242424242", "a model's key", "OPENAI_API_KEY"),
-    ("KGAT_0123456789abcdef", "Kaggle's token", "~/.kaggle/access_token"),
-    ("0123456789abcdef0123456789abcdef", "Kaggle's legacy key", "KAGGLE_USERNAME"),
-    ("https://hooks.slack.com/services/T0/B0/XyZ123", "the address of a webhook", "systemd credential"),
-    ("mailto://me:hunter22@mail.example", "an address with a password", "systemd credential"),
-    ("mailtos://mail.example?user=me&pass=hunter22", "an address with a password", "systemd credential"),
-    ("https://me:hunter22@h.example/v1", "an address with a password", "systemd credential"),
+    ("sk-proj-4242424242", "a model's API key", "OPENAI_API_KEY"),
+    ("KGAT_0123456789abcdef", "a Kaggle token", "~/.kaggle/access_token"),
+    ("0123456789abcdef0123456789abcdef", "a legacy Kaggle key", "KAGGLE_USERNAME"),
+    ("https://hooks.slack.com/services/T0/B0/XyZ123", "a webhook's secret URL", "systemd credential"),
+    ("mailto://me:hunter22@mail.example", "a URL with a password", "systemd credential"),
+    ("mailtos://mail.example?user=me&pass=hunter22", "a URL with a password", "systemd credential"),
+    ("https://me:hunter22@h.example/v1", "a URL with a password", "systemd credential"),
     ("xoxb-1234567890-abcdef", "a token", "systemd credential"),
 ]
 
@@ -201,7 +201,7 @@ def test_a_secret_behind_escapes_is_seen(tmp_path: Path) -> None:
     text = '[models]\nmodel = "\\u0073k-proj-4242424242"\n'
     assert tomllib.loads(text)["models"]["model"].startswith("sk-")
     ((line, sentence),) = told(tmp_path, text)
-    assert (line, "models.model holds a model's key" in sentence) == (2, True)
+    assert (line, "models.model contains a model's API key" in sentence) == (2, True)
 
 
 def test_names_and_digests_that_are_no_secrets_are_let_through(tmp_path: Path) -> None:

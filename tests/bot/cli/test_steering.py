@@ -81,10 +81,10 @@ def test_a_note_of_several_lines_comes_from_stdin(here: Path) -> None:
 @pytest.mark.parametrize(
     ("secret", "what"),
     [
-        ("KGAT_0123456789abcdef", "Kaggle's token"),
-        ("0123456789abcdef0123456789abcdef", "Kaggle's legacy key"),
-        ("sk-abcdefgh1jklmn0p", "a model's key"),
-        ("https://me:hunter2@example.org/x", "an address with a password"),
+        ("KGAT_0123456789abcdef", "a Kaggle token"),
+        ("0123456789abcdef0123456789abcdef", "a legacy Kaggle key"),
+        ("sk-abcdefgh1jklmn0p", "a model's API key"),
+        ("https://me:hunter2@example.org/x", "a URL with a password"),
     ],
 )
 def test_what_looks_like_a_secret_is_refused_and_not_repeated(here: Path, secret: str, what: str) -> None:

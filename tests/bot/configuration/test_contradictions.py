@@ -82,7 +82,7 @@ def test_a_competition_whose_model_costs_money_has_a_cap_on_it_a_day(
 
 def test_a_fast_clock_is_not_for_kaggle_itself(tmp_path: Path) -> None:
     (sentence,) = mistakes(tmp_path, "[daemon]\nrehearsal = true\n")
-    assert sentence.startswith("2: daemon.rehearsal must be false while [kaggle] url is that of Kaggle")
+    assert sentence.startswith("2: daemon.rehearsal must be false when [kaggle] url is Kaggle's own")
     assert mistakes(tmp_path, "[daemon]\nrehearsal = true\n[kaggle]\nurl = 'http://127.0.0.1:8899/v1'\n") == []
 
 
@@ -100,7 +100,7 @@ def test_tables_are_held_against_each_other_though_a_third_is_wrong(tmp_path: Pa
         ('metric = "rmse"\nmetric_params = { predictions = "txt" }', None),
         (
             'metric = "log-los"',
-            "2: competitions.c.metric must be a metric that can be computed, or the path of a grade.py",
+            "2: competitions.c.metric must be a metric that the bot can compute, or the path of a grade.py",
         ),
         ('metric = "nosuchmetric"', "2: competitions.c.metric must be a metric"),
         ('metric = "/x/grader.py"', "2: competitions.c.metric must be the path of a file named grade.py"),

@@ -192,10 +192,13 @@ def test_line_end_behind_a_key_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
             'base_url = "http://h/v1"\nkey = "other-42"',
             r"5: models.fallback.1.key must be the name of an environment variable(?!.*42)",
         ),
-        ('base_url = "http://h/v1"\nkey = "sk-s3cret"', r"5: models.fallback.1.key holds a model's key(?!.*sk-s3cret)"),
+        (
+            'base_url = "http://h/v1"\nkey = "sk-s3cret"',
+            r"5: models.fallback.1.key contains a model's API key(?!.*sk-s3cret)",
+        ),
         ('base_url = "http://h/v1"\napi_key = "s"', r"5: unknown key 'api_key' in \[models\.fallback\.1\]"),
         ("timeout = 5", "3: models.fallback.1 repeats the first endpoint"),
-        ('model = "n"\ntimeout = 0', "5: models.fallback.1.timeout must be above 0, not 0"),
+        ('model = "n"\ntimeout = 0', "5: models.fallback.1.timeout must be greater than 0, not 0"),
     ],
 )
 def test_wrong_fallback_is_refused_with_what_is_wrong(tmp_path: Path, table: str, fault: str) -> None:

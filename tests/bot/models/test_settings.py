@@ -106,7 +106,7 @@ def test_anything_else_is_no_model(tmp_path: Path, spec: str) -> None:
         ),
         ("[models.prices.x]\ninput = 1\noutput = 1\nper = 1", r"4: unknown key 'per' in \[models.prices.x\]"),
         ("[models.prices.x]\ninput = 1", "1: models.prices.x.output is missing"),
-        ("[models]\ntimeout = -1", "2: models.timeout must be above 0, not -1"),
+        ("[models]\ntimeout = -1", "2: models.timeout must be greater than 0, not -1"),
         ('[models]\nbase_url = "localhost:8000"', "2: models.base_url must start with http://"),
         ("[model]\nx = 1", "1: unknown key 'model'; did you mean 'models'?"),
         ("[models", "1: column 8: invalid TOML"),

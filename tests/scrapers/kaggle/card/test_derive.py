@@ -40,7 +40,7 @@ def test_each_competition_has_a_table(tmp_path: Path) -> None:
     [
         ("[competitions.a]\nmetrik = 'rmse'", r"2: unknown key 'metrik' in \[competitions.a\]; did you mean 'metric'"),
         ("[competitions.a]\ndirection = 'up'", "competitions.a.direction"),
-        ("[competitions.a]\ndeadline = 2027-01-31T23:59:00", "competitions.a.deadline must be a time with its zone"),
+        ("[competitions.a]\ndeadline = 2027-01-31T23:59:00", "competitions.a.deadline must be a time with a time zone"),
         ("[competitions.a]\nsubmission_file = '../x.csv'", "competitions.a.submission_file"),
         ("[competitions.a]\nprediction_columns = []", "competitions.a.prediction_columns"),
         ("[competitions]\nmetric = 'rmse'", "competitions.metric"),
