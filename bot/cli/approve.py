@@ -29,9 +29,9 @@ def approve(
     Example: bot approve 7
     """
     if refuse + card + rules > 1:
-        raise UsageError("--refuse is for a submission, --card and --rules for a competition: give one of them")
+        raise UsageError("use only one of --refuse (for a submission), --card and --rules (for a competition)")
     if id is None and (refuse or card or rules):
-        raise UsageError("name one: `bot approve` alone lists what awaits approval")
+        raise UsageError("no submission or competition given: run `bot approve` to list what awaits approval")
     with open_daemon_store(config) as store:
         if id is None:
             lines = pending_approvals(store)
@@ -57,7 +57,7 @@ def _confirm_card(store: Store, competition: str, *, json: bool) -> None:
     with store.write() as tx:
         proposal = confirm(tx, competition, login_name())
     record = {"competition": competition, **proposal.model_dump(mode="json")}
-    print_result(record, f"{competition}: confirmed: {', '.join(proposal.lines)}", json=json)
+    print_result(record, f"{competition}: task spec confirmed: {', '.join(proposal.lines)}", json=json)
 
 
 def _accept_rules(store: Store, competition: str, *, json: bool) -> None:
@@ -67,5 +67,5 @@ def _accept_rules(store: Store, competition: str, *, json: bool) -> None:
         sha, lines = accept_rules(tx, competition, login_name())
         end(tx, to_confirm(competition))
     record = {"competition": competition, "rules": sha, "lines": [line.model_dump(mode="json") for line in lines]}
-    page = "the rules page as of the last poll" if sha else "that the competition has no rules page"
-    print_result(record, f"{competition}: {page} is accepted", *(f"- {line}" for line in lines), json=json)
+    accepted = "the rules page as of the last poll" if sha else "that the competition has no rules page"
+    print_result(record, f"{competition}: accepted {accepted}", *(f"- {line}" for line in lines), json=json)

@@ -69,13 +69,13 @@ def example() -> None:
 
 def _lines(configuration: Configuration, summary: dict[str, Any]) -> Iterator[str]:
     if configuration.file is None:
-        yield "no bot.toml here: all settings have their defaults (`bot config example` prints a bot.toml)"
+        yield "no bot.toml here: all settings are at their defaults (`bot config example` prints a bot.toml)"
     else:
         yield f"{configuration.file}: valid; it sets {plural(len(summary['given']), 'key')}"
     for setting in given_settings(configuration):
         yield f"  {setting.key} = {setting.text}"
     for name, is_set in summary["keys"].items():
-        yield f"{name}: {'set, not shown' if is_set else 'not set'}"
+        yield f"{name}: {'set (not shown)' if is_set else 'not set'}"
     for slug, setting in summary["competitions"].items():
         when_sent = {"auto": "at once", "ask": "when approved"}[setting["approve"]]
         yield f"{slug}: files are {f'sent to Kaggle {when_sent}' if setting['submit'] else 'not sent to Kaggle'}"

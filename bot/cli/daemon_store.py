@@ -33,8 +33,8 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
         # The folder's owner, who runs the daemon, could not write to a file of another user.
         if path.parent.is_dir() and (owner := path.parent.stat().st_uid) != os.geteuid():
             raise UsageError(
-                f"no database in {path.parent}, which belongs to another user (number {owner}): start `bot run` once, or "
-                "repeat this as that user"
+                f"no database in {path.parent}, which belongs to another user (ID {owner}): start `bot run` once, or run this "
+                "command as that user"
             )
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Imported here: the database's libraries take long to import, and there may be no database.
@@ -45,7 +45,7 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
 
 def no_database(path: Path) -> UsageError:
     """Return the error of a daemon that never ran with this configuration."""
-    return UsageError(f"no database {path}: `bot run` creates it; or name the bot.toml that it uses")
+    return UsageError(f"database not found: {path}. Start `bot run` to create it, or pass its bot.toml with --config")
 
 
 def daemon_is_running(store: "Store") -> bool:

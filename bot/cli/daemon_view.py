@@ -54,9 +54,9 @@ class DaemonView:
     def __init__(self, database: Path, settings: Settings, log: LogLines) -> None:
         """Show a daemon, which creates the database when it starts."""
         self._database, self._settings, self._log = database, settings, log
-        web, self._page = settings.web, "`bot web` serves the page"
+        web, self._page = settings.web, "`bot web` serves the web dashboard"
         if web.enabled:  # on a line of its own, which a terminal of 80 columns does not break
-            self._page = f"the page:\n{address_of(web.listen, web.port, read_token(settings.daemon.folder))}"
+            self._page = f"web dashboard:\n{address_of(web.listen, web.port, read_token(settings.daemon.folder))}"
 
     def __rich__(self) -> Group:
         try:
@@ -67,7 +67,7 @@ class DaemonView:
         # Of the date and time, the time is enough.
         log = [f"{line[11:19]} {line.partition(' ')[2]}" if "T" in line[:11] else line for line in self._log.lines]
         lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in log[-_LAST_LINES:]]
-        hint = f"Ctrl-C stops it cleanly, `bot run` continues, `bot status` shows more; {self._page}"
+        hint = f"Ctrl-C stops the bot cleanly, `bot run` continues, `bot status` shows more; {self._page}"
         return Group(*parts, Text("last events", style="bold"), *lines, Text(hint, style="dim"))
 
     def _competitions(self, store: Store) -> Iterator[RenderableType]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def doctor(
     competition: OneCompetition = None,
-    out: Annotated[Path, typer.Option(help="folder of runs")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="folder that contains the runs")] = Path("runs"),
     config: Config = None,
     json: Json = False,
 ) -> None:
@@ -124,7 +124,7 @@ def _configuration(file: Path | None) -> "tuple[list[Finding], Settings]":
     try:
         settings = configured(file)
     except ConfigurationError as error:
-        fix = "fix that line; `bot config example` shows what is allowed. The other checks use the defaults"
+        fix = "fix this line; `bot config example` shows what is allowed. The other checks use the defaults"
         return [Finding("configuration", "fails", str(problem), fix) for problem in error.problems], Settings()
-    description = str(file) if file else "no bot.toml: all settings have their defaults"
+    description = str(file) if file else "no bot.toml: all settings are at their defaults"
     return [Finding("configuration", "ok", description)], settings

@@ -23,7 +23,7 @@ from sandbox.make_environment import (
 from state.errors import UsageError
 
 env_app = typer.Typer(
-    name="env", help="Environments: packages for scripts, separate from the bot's own.", no_args_is_help=True
+    name="env", help="Environments: packages for scripts, separate from the bot's own packages.", no_args_is_help=True
 )
 
 
@@ -34,12 +34,12 @@ def create(
         str,
         typer.Option(
             "--with",
-            help="text, vision, audio or all; several with commas; tabular is always included",
+            help="text, vision, audio or all, separated by commas; tabular is always included",
         ),
     ] = "tabular",
     cuda: Annotated[bool, typer.Option("--cuda", help="install torch and XGBoost for NVIDIA GPUs")] = False,
     requirements: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="pip requirements file of further packages")
+        Path | None, typer.Option(exists=True, dir_okay=False, help="pip requirements file with additional packages")
     ] = None,
     config: Config = None,
     json: Json = False,
@@ -52,10 +52,10 @@ def create(
     """
     folder = _folder(config)
     recipe = Recipe(_groups(with_), cuda, requirements, configured_installer())
-    extra = " and what the requirements need" if requirements else ""
+    extra = ", plus the requirements" if requirements else ""
     typer.echo(
-        f"creating {folder / name} with {recipe.installer}: {', '.join(recipe.groups)} take about "
-        f"{estimate_gigabytes(recipe):.1f} GB of disk{extra}, and minutes on a quick network",
+        f"creating {folder / name} with {recipe.installer}: {', '.join(recipe.groups)} ({estimate_gigabytes(recipe):.1f} GB "
+        f"of disk space{extra}); this takes a few minutes on a fast network",
         err=True,
     )
     environment = make_environment(folder, name, recipe)
@@ -86,7 +86,7 @@ def check(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Import each package in the sandbox, and fit a tiny model with each library that can.
+    """Import each package in the sandbox, and fit a tiny model with each library that can train one.
 
     Exits with 1 if something does not work.
     """
@@ -101,7 +101,7 @@ def check(
         for t in result.trials
     ]
     lines += [result.error] if result.error else []
-    lines += [f"{name} under {back_end_name}: {'all of it works' if ok else 'not all of it works'}"]
+    lines += [f"{name} in {back_end_name}: {'everything works' if ok else 'not everything works'}"]
     record = {"ok": ok, "sandbox": back_end_name, "error": result.error, "trials": [asdict(t) for t in result.trials]}
     print_result(record, *lines, json=json)
     raise typer.Exit(0 if ok else 1)
@@ -121,7 +121,7 @@ def _groups(names: str) -> tuple[Group, ...]:
     given_names = {"tabular", *map(str.strip, names.split(","))}
     if unknown := given_names - {*GROUPS, "all"}:
         raise UsageError(
-            f"--with takes {', '.join(GROUPS)} or all, several with commas, not {', '.join(sorted(unknown))}"
+            f"--with: unknown group {', '.join(sorted(unknown))}; use {', '.join(GROUPS)} or all, separated by commas"
         )
     return tuple(group for group in GROUPS if "all" in given_names or group in given_names)
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def grade(
-    snapshot: Annotated[Path, typer.Argument(help="folder of the snapshot")],
+    snapshot: Annotated[Path, typer.Argument(help="snapshot folder")],
     file: Annotated[Path, typer.Argument(help="submission file")],
     json: Json = False,
 ) -> None:
-    """Grade a submission file: valid or why not, score, medals, win rate.
+    """Grade a submission file: validity, score, medals, win rate.
 
-    Exits with 1 if it is not valid.
+    Exits with 1 if the file is not valid.
 
     Example: bot grade snapshots/spooky-author-identification submission.csv
     """
@@ -30,7 +30,7 @@ def grade(
     if json:
         print_json(report.model_dump(mode="json"))
     elif not report.valid_submission:
-        typer.echo(f"not valid: {report.message}")
+        typer.echo(f"invalid submission: {report.message}")
     else:
         rows = [
             ("score", number(report.score, 6)),

@@ -43,7 +43,7 @@ def init(
         typer.Argument(
             parser=slug_of,
             metavar="competition",
-            help="name of the competition (default: the only one, else ask)",
+            help="name of the competition (default: your only one, else ask)",
             show_default=False,
         ),
     ] = None,
@@ -54,7 +54,7 @@ def init(
     ] = None,
     max_cost_per_day: Annotated[
         float | None,
-        typer.Option(min=0, help="daily cap in USD (default: 5 if the model has a price)", show_default=False),
+        typer.Option(min=0, help="daily spending cap in USD (default: 5 if the model has a price)", show_default=False),
     ] = None,
     env: Annotated[
         bool | None,
@@ -64,13 +64,13 @@ def init(
 ) -> None:
     """Write and check a bot.toml for a competition that you have entered.
 
-    Files wait for your approval (`approve = "ask"`). On a terminal it asks for what the options leave open. Exits with 1
-    if a check fails; the file is written all the same.
+    Submissions wait for your approval (`approve = "ask"`). On a terminal, it asks for values that the options do not give.
+    Exits with 1 if a check fails; the file is written anyway.
 
     Example: bot init spooky-author-identification --model openai:gpt-5-mini --yes
     """
     if config.exists():
-        raise UsageError(f"{config} exists: edit it, or name another file with --config")
+        raise UsageError(f"{config} already exists: edit it, or pass a different file with --config")
     asks = sys.stdin.isatty() and not yes
     is_rehearsal = url != SITE
     key = _credentials(asks=asks and not is_rehearsal)
@@ -93,11 +93,11 @@ def init(
     is_fine = show_findings(all_checks(Path("runs"), config.resolve()))
     if key.variables is not None:
         typer.echo(
-            f"\nKaggle's key comes from this shell's {key.variables}: `bot run` needs that, too, or `bot keys set {KAGGLE}`"
+            f"\nthe Kaggle key comes from this shell's {key.variables}: set it for `bot run` too, or run `bot keys set {KAGGLE}`"
         )
     option = "" if config == Path("bot.toml") else f" --config {config}"
-    typer.echo(f"\nnext: bot run{option}{'' if is_fine else ', once what fails is fixed'}")
-    typer.echo(f"then, from another shell: bot status{option}, and bot approve for each file that it asks about")
+    typer.echo(f"\nnext: {'' if is_fine else 'fix the failed checks, then '}bot run{option}")
+    typer.echo(f"then, in another shell: bot status{option}, and bot approve for each file that awaits approval")
     if not is_fine:
         raise typer.Exit(1)
 
@@ -107,7 +107,7 @@ def _credentials(*, asks: bool) -> Credentials:
         return find_credentials()
     except UsageError as error:
         if not asks:
-            raise UsageError(f"{error} `bot keys set {KAGGLE}` does it.") from None
+            raise UsageError(f"{error} `bot keys set {KAGGLE}` stores it for you.") from None
     typer.echo("No Kaggle key yet: create one at kaggle.com/settings/api.")
     save_key(place_of(KAGGLE), ask_for_key(KAGGLE))
     return find_credentials()
@@ -126,16 +126,16 @@ def _choose_competition(slug: str | None, competitions: "list[KaggleCompetition]
     if slug is not None:
         if slug not in slugs:
             raise UsageError(
-                f"{slug} is not among the running competitions that you have entered ({did_you_mean(slug, slugs)}): "
+                f"{slug} is not one of the active competitions that you have entered ({did_you_mean(slug, slugs)}): "
                 f"enter it and accept its rules at {KaggleSection().page_of(slug, 'rules')}"
             )
         return slug
     if not slugs:
-        raise UsageError("you have not entered any running competition: enter one on kaggle.com and accept its rules")
+        raise UsageError("you have not entered any active competition: enter one on kaggle.com and accept its rules")
     if len(slugs) == 1:
         return slugs[0]
     if not asks:
-        raise UsageError(f"name one of your competitions: {', '.join(slugs)}")
+        raise UsageError(f"choose one of your competitions: {', '.join(slugs)}")
     for number, competition in enumerate(competitions, 1):
         end = f"{competition.deadline:%Y-%m-%d}" if competition.deadline else "no deadline"
         typer.echo(f"{number:3}  {end}  {competition.slug}")
@@ -154,9 +154,9 @@ def _model(name: str | None, *, asks: bool) -> ModelChoice:
         if name is not None or not asks:
             raise
         typer.echo(str(error))
-        choice = models.resolve(f"openai:{typer.prompt('the name of the model')}")
+        choice = models.resolve(f"openai:{typer.prompt('model name')}")
     if choice.kind == "recorded":
-        raise UsageError("--model takes builtin or openai:NAME here: a recording cannot compete")
+        raise UsageError("--model must be builtin or openai:NAME: a recording cannot compete")
     return choice
 
 
@@ -173,7 +173,9 @@ def _make_environment(config: Path, is_wanted: bool | None, *, asks: bool) -> No
     if chosen_environment(settings.environments_folder, settings.environment) is not None:
         return
     if is_wanted is None and asks:
-        is_wanted = typer.confirm("Install the packages for scripts (LightGBM, XGBoost and more; takes minutes)?")
+        is_wanted = typer.confirm(
+            "Install the packages for scripts (LightGBM, XGBoost and others; takes a few minutes)?"
+        )
     if not is_wanted:
         typer.echo("until you run `bot env create`, scripts use the bot's own packages\n")
         return

@@ -36,7 +36,7 @@ def set_key(
     names = _names(config)
     if name not in names:
         suggestion = did_you_mean(name, names)
-        raise UsageError(f"unknown key {name} ({suggestion}); name it in bot.toml first, or use one of these")
+        raise UsageError(f"unknown key {name} ({suggestion}); to use a new name, add it to bot.toml first")
     place = CREDENTIALS / name if service else place_of(name)
     save_key(place, ask_for_key(name))
     typer.echo(f"{name}: stored in {place}")
@@ -46,7 +46,7 @@ def set_key(
 
 @keys_app.command("list")
 def list_keys(config: Config = None, json: Json = False) -> None:
-    """Show where each key is found; never the key."""
+    """Show where each key is stored, never the key itself."""
     sources = {name: _source(name) for name in _names(config)}
     lines = (f"{name:20} {source or f'not set: bot keys set {name}'}" for name, source in sources.items())
     print_result({"keys": sources}, *lines, json=json)
@@ -57,7 +57,7 @@ def ask_for_key(name: str) -> str:
     text = typer.prompt(f"{name} (not shown)", hide_input=True) if sys.stdin.isatty() else sys.stdin.read()
     key = str(text).strip()
     if not (key and key.isascii() and key.isprintable()):
-        raise UsageError("not a key: it is empty, has several lines, or contains characters that no key has")
+        raise UsageError("invalid key: it is empty, has several lines, or contains invalid characters")
     return key
 
 

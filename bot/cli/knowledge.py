@@ -14,7 +14,7 @@ from bot.knowledge.entry import Entry, format_entry, read_entry
 from bot.models.quoting import clean
 from state.errors import FileProblems, UsageError
 
-Label = Annotated[str | None, typer.Option(help="label or top category")]
+Label = Annotated[str | None, typer.Option(help="only entries with this label or top-level category")]
 
 knowledge_app = typer.Typer(
     name="knowledge",
@@ -26,7 +26,7 @@ knowledge_app = typer.Typer(
 @knowledge_app.command("list")
 def list_entries(
     label: Label = None,
-    kind: Annotated[str | None, typer.Option(help="trick, paper or lesson")] = None,
+    kind: Annotated[str | None, typer.Option(help="only entries of this kind: trick, paper or lesson")] = None,
     as_of: Annotated[
         datetime | None, typer.Option(formats=["%Y-%m-%d"], help="only entries from before this day (UTC)")
     ] = None,
@@ -63,7 +63,7 @@ def show(
     """
     by_id = {entry.id: entry for entry in _base(config).entries}
     if id not in by_id:
-        raise UsageError(f"no entry named {id}: `bot knowledge list` shows all ids")
+        raise UsageError(f"unknown entry {id}: `bot knowledge list` shows all ids")
     if json:
         print_json(by_id[id].model_dump(mode="json"))
     else:
@@ -74,14 +74,14 @@ def show(
 def check(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="files or folders of entries (default: the bundled ones and yours)"),
+        typer.Argument(help="files or folders of entries (default: the bundled entries and yours)"),
     ] = None,
     config: Config = None,
     json: Json = False,
 ) -> None:
     """Check that each entry has known labels, a date and a source; list every problem.
 
-    Exits with 1 if there is one.
+    Exits with 1 if there are problems.
 
     Example: bot knowledge check knowledge/
     """
@@ -92,9 +92,9 @@ def check(
         entries += read_entries
         problems += wrong
         if path in (paths or ()) and not read_entries and not wrong:
-            raise UsageError(f"{path}: found no entry (a file that ends in .md)")
+            raise UsageError(f"{path}: no entries found (entries are .md files)")
     problem_records = [{"file": p.file, "line": p.line, "message": p.message} for p in problems]
-    total = f"{len(entries)} entries are in order" + (f", {len(problems)} problem(s)" if problems else "")
+    total = f"{len(entries)} entries are valid" + (f", {len(problems)} problem(s)" if problems else "")
     record = {"ok": not problems, "entries": len(entries), "problems": problem_records}
     print_result(record, *map(str, problems), total, json=json)
     raise typer.Exit(1 if problems else 0)
@@ -102,10 +102,10 @@ def check(
 
 @knowledge_app.command()
 def add(
-    files: Annotated[list[Path], typer.Argument(help="files of entries")],
+    files: Annotated[list[Path], typer.Argument(help="entry files to add")],
     config: Config = None,
 ) -> None:
-    """Check entries, and copy them into your folder; the same id is replaced.
+    """Check entries, and copy them into your folder; an entry with the same id is replaced.
 
     Example: bot knowledge add rank-average.md
     """
@@ -116,7 +116,7 @@ def add(
         except FileProblems as error:
             problems += error.problems
         except OSError as error:
-            raise UsageError(f"{file} cannot be read: {error}") from error
+            raise UsageError(f"cannot read {file}: {error}") from error
     if problems:
         # None is added where one is wrong: the same command can be given again.
         raise FileProblems(problems)
@@ -128,5 +128,5 @@ def add(
 def _base(config: Path | None) -> KnowledgeBase:
     base = KnowledgeBase.read(configured(config).knowledge.folder)
     for problem in base.problems:
-        typer.echo(f"left out: {problem}", err=True)
+        typer.echo(f"skipped: {problem}", err=True)
     return base

@@ -122,7 +122,7 @@ class RunView:
     def panel(self) -> Panel:
         """Return the full status of the run, for one alone."""
         lines = [(f"{time:%H:%M:%S}", line, "") for time, line in self._lines]
-        hint = f"Ctrl-C stops it cleanly; `bot resume {self._folder.path.parent}` continues"
+        hint = f"Ctrl-C stops the run cleanly; `bot resume {self._folder.path.parent}` continues it"
         return run_panel(self._read(), datetime.now(UTC), self.title, lines, hint)
 
 

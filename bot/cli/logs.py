@@ -31,13 +31,13 @@ _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 def logs(
     competition: Annotated[
         str | None,
-        typer.Argument(help="only this competition (default: all); with --lab also a run's folder"),
+        typer.Argument(help="only this competition (default: all); with --lab, a run folder also works"),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="follow new events")] = False,
     since: Annotated[
         str | None, typer.Option(metavar="TIME", help="how far to look back, such as 90s, 1h or 2d")
     ] = None,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="number of events without --since")] = 100,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="number of events to show without --since")] = 100,
     lab: Annotated[int | None, typer.Option(min=1, help="show this lab's commands and output")] = None,
     all_events: Annotated[bool, typer.Option("--all", help="include every model call, step and charge")] = False,
     config: Config = None,
@@ -56,7 +56,7 @@ def logs(
     with daemon_to_read(config) as store:
         log = EventLog(store, competition, all_events or json)
         if competition is not None and not follow and not log.newest(1):
-            raise UsageError(f"no events in {competition}: `bot status` lists the competitions")
+            raise UsageError(f"no events on {competition}: `bot status` lists the competitions")
         last = log.last()
         events = log.newest(lines) if back is None else list(log.since(daemon_now(store) - back))
         _print(events, json=json)
@@ -75,7 +75,7 @@ def logs(
 def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> None:
     """Show a lab of a live competition's run, or of a run in a folder."""
     if run is None:
-        raise UsageError("--lab shows a lab of one run: name its competition, or its folder")
+        raise UsageError("--lab needs the competition or the folder of a run")
     folder = RunFolder(Path(run))
     with ExitStack() as stack:
         if folder.config.is_file():
@@ -87,7 +87,7 @@ def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> Non
         row = labs.lab(store, run_id, lab)
         if row is None:
             labs_known = ", ".join(str(lab_row.id) for lab_row in labs.labs(store, run_id)) or "none"
-            raise UsageError(f"no lab {lab} in this run; its labs: {labs_known}")
+            raise UsageError(f"this run has no lab {lab}; its labs: {labs_known}")
         typer.echo(f"lab {lab}: {row.title}")
         last = 0
         with suppress(KeyboardInterrupt):
@@ -103,7 +103,7 @@ def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> Non
                     typer.echo("\n".join(["", head, *remarks, *typed, clean(turn.observation)]))
                     last = turn.turn
                 if row is not None and row.ended_at is not None:
-                    typer.echo(f"closed: {row.reason}")
+                    typer.echo(f"ended: {row.reason}")
                     return
                 if not follow:
                     return
@@ -123,5 +123,5 @@ def _print(events: Iterable[LoggedEvent], *, json: bool) -> None:
 def _duration(text: str) -> timedelta:
     match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([smhd])", text)
     if match is None:
-        raise UsageError(f"{text} is not a duration: write 90s, 30m, 1h or 2d")
+        raise UsageError(f"{text} is not a duration such as 90s, 30m, 1h or 2d")
     return timedelta(seconds=min(float(match[1]) * _UNITS[match[2]], _LONGEST))

@@ -15,12 +15,12 @@ from state.clock import SystemClock
 from state.errors import NotificationFailed, UsageError
 from state.tables import Letter
 
-notify_app = typer.Typer(name="notify", help="Messages to the owner.", no_args_is_help=True)
+notify_app = typer.Typer(name="notify", help="Test your notification services.", no_args_is_help=True)
 
 
 @notify_app.callback()
 def _notify() -> None:
-    """Messages to the owner."""
+    """Test your notification services."""
 
 
 @notify_app.command()
@@ -30,11 +30,11 @@ def test(
 ) -> None:
     """Send a message to each configured service, and show which accepted it.
 
-    Exits with 1 if one did not.
+    Exits with 1 if a service did not.
     """
     settings = configured(config).notify
     if not settings.services:
-        raise UsageError('no service to test: name one in bot.toml, [notify] services = ["SLACK_URL"]')
+        raise UsageError('no service to test: add one under [notify] in bot.toml, such as services = ["SLACK_URL"]')
     services = open_services(settings)
     now = SystemClock().now()
     notice = Notice("notify.trial", "", {"at": now})

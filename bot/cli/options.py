@@ -20,7 +20,7 @@ Plain = Annotated[bool, typer.Option("--plain", help="print log lines instead of
 Fleet = Annotated[
     str | None,
     typer.Option(
-        help="Ray cluster for scripts: auto, ray://HOST:10001 or none (default: the run's, else the configured one)"
+        help="Ray cluster for scripts: auto, ray://HOST:10001 or none (default: the run's cluster, else the configured one)"
     ),
 ]
 Competition = Annotated[

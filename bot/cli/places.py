@@ -8,13 +8,13 @@ _DO = {
     errno.EPERM: "make it readable and writable for this user, or choose another path",
     errno.EROFS: "choose a writable path",
     errno.ENOTDIR: "part of the path is a file; choose another path",
-    errno.EEXIST: "choose another path, or move what is there",
-    errno.EISDIR: "name a file in that folder",
+    errno.EEXIST: "choose another path, or move the existing file",
+    errno.EISDIR: "choose a file in that folder",
     errno.ENOENT: "create it, or choose another path",
     errno.ENOSPC: "free some space, or choose a path on another disk",
     errno.EDQUOT: "free some space, or choose a path on another disk",
-    errno.ENAMETOOLONG: "name a shorter path",
-    errno.ELOOP: "its links form a loop: choose another path",
+    errno.ENAMETOOLONG: "choose a shorter path",
+    errno.ELOOP: "its symbolic links form a loop; choose another path",
 }
 """What the user can do about a place, by the system's error number."""
 
@@ -24,4 +24,4 @@ def of_place(error: OSError) -> str | None:
     remedy = _DO.get(error.errno or 0)
     if remedy is None or not isinstance(error.filename, str | bytes):
         return None
-    return f"{os.fsdecode(error.filename)}: cannot use it ({error.strerror}): {remedy}"
+    return f"cannot use {os.fsdecode(error.filename)} ({error.strerror}): {remedy}"

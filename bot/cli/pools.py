@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _SHOWN_SOURCES = 4
-_WITHOUT_DRAFT = {"draft": "the safe baseline", "reproduce": "a reproduced kernel"}
+_WITHOUT_DRAFT = {"draft": "the baseline", "reproduce": "a reproduced public notebook"}
 """Subject of a report without a draft, by its node's action."""
 
 
@@ -34,8 +34,8 @@ def ideas(
 ) -> None:
     """Show the ideas, best supported first, with evidence and sources.
 
-    Support goes from 0 to 10; 5 means that nothing is known. Measured gains of an idea count before those of its sources,
-    and these before claims of posts. Merged, split and retired ideas come last, with the reason.
+    Support ranges from 0 to 10; 5 means that nothing is known. Measured gains of an idea take precedence over those of its
+    sources, and these over claims in posts. Merged, split and retired ideas come last, with the reason.
 
     Example: bot ideas spooky-author-identification
     """
@@ -48,7 +48,7 @@ def ideas(
             else:
                 _print_pool(run.row.competition, pool, sources)
     if not runs and not json:
-        typer.echo("no run yet, so no ideas")
+        typer.echo("no run yet, so there are no ideas")
 
 
 def reports(
@@ -78,7 +78,7 @@ def reports(
             else:
                 _print_reports(run)
     if not runs and not json:
-        typer.echo("no run yet, so no reports")
+        typer.echo("no run yet, so there are no reports")
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def _in_full(run: RunRecord, row: Report) -> Iterator[str]:
     draft = without_draft if row.draft_id is None else f"draft {row.draft_id}"
     ideas = ", ".join(map(str, _ideas_of(run, row)))
     best = "–" if row.best_node is None else row.best_node
-    yield f"score {number(row.score)} of node {best}; {draft}{f' of ideas {ideas}' if ideas else ''}"
+    yield f"score {number(row.score)} (node {best}); {draft}{f' from ideas {ideas}' if ideas else ''}"
     parts = {"method": row.method, "numbers": row.numbers, "limitations": row.limitations, "next steps": row.next_steps}
     for name, text in parts.items():
         if text:

@@ -14,28 +14,28 @@ from state.errors import UsageError
 
 
 def prune(
-    folder: Annotated[Path, typer.Argument(help="folder of runs")] = Path("runs"),
+    folder: Annotated[Path, typer.Argument(help="folder that contains the runs")] = Path("runs"),
     keep_days: Annotated[
         float | None,
         typer.Option(
-            min=0, help="keep views of runs that ended within this many days (default: as configured, else 14)"
+            min=0, help="keep views of runs that ended within this many days (default: the configured number, or 14)"
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be removed")] = False,
     config: Config = None,
     forget: Annotated[
         str | None,
-        typer.Option(metavar="COMPETITION", help="remove what was collected for this competition from --database"),
+        typer.Option(metavar="COMPETITION", help="remove this competition's community data from --database"),
     ] = None,
     database: Annotated[Path | None, typer.Option(help="database for --forget")] = None,
     json: Json = False,
 ) -> None:
     """Remove what killed runs left behind, and the views of runs that ended long ago.
 
-    Results, reports, databases, files of executions and everything of resumable runs stay.
+    Results, reports, databases, execution files and all files of resumable runs are kept.
 
-    With --forget only a database is pruned: posts, readings, analyses, ideas, drafts, reports, prompts and answers on a
-    competition are removed from the file and its backups; scores, submissions, code and spending stay.
+    With --forget, only a database is pruned: posts, readings, analyses, ideas, drafts, reports, prompts and answers on a
+    competition are removed from the file and its backups; scores, submissions, code and spending are kept.
 
     Example: bot prune runs --keep-days 7 --dry-run
     """
@@ -43,7 +43,7 @@ def prune(
         _forget(forget, database, dry_run=dry_run, json=json)
         return
     if not folder.is_dir():
-        raise UsageError(f"{folder}: not found; name the folder that holds the runs")
+        raise UsageError(f"{folder}: not found; pass the folder that contains the runs")
     settings = configured(config).disk
     days = settings.keep_days if keep_days is None else keep_days
     from bot.execution.disk_space import free_bytes  # here: the help needs neither
@@ -61,7 +61,7 @@ def prune(
 
 def _forget(competition: str | None, database: Path | None, *, dry_run: bool, json: bool) -> None:
     if competition is None or database is None:
-        raise UsageError("--forget COMPETITION and --database FILE belong together: give both")
+        raise UsageError("--forget COMPETITION and --database FILE must be used together")
     if not database.is_file():
         raise UsageError(f"database not found: {database}")
     from state.clock import SystemClock
@@ -73,6 +73,6 @@ def _forget(competition: str | None, database: Path | None, *, dry_run: bool, js
     line = (
         f"{'would remove' if dry_run else 'removed'} {pruned.posts} posts on {competition}, {pruned.readings} readings, "
         f"{pruned.derived} analyses, ideas, drafts and reports, {pruned.bodies} prompts and other bodies; "
-        f"{len(pruned.runs)} run(s) stay without them"
+        f"{len(pruned.runs)} run(s) are kept without them"
     )
     print_result({"database": str(database), "dry_run": dry_run, **asdict(pruned)}, line, json=json)

@@ -19,20 +19,20 @@ from state.words import did_you_mean
 
 @with_options(ReplayOptions, without=("agent",))
 def replay(
-    snapshots: Annotated[list[Path], typer.Argument(help="folders of snapshots")],
+    snapshots: Annotated[list[Path], typer.Argument(help="snapshot folders")],
     chosen_options: dict[str, Any],
-    agent: Annotated[str | None, typer.Option(help=f"{', '.join(AGENTS)}; several with commas")] = None,
+    agent: Annotated[str | None, typer.Option(help=f"agents, separated by commas: {', '.join(AGENTS)}")] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="builtin, openai:NAME or recorded:DIR (default: the configured one with a key, else builtin)"
+            help="builtin, openai:NAME or recorded:DIR (default: the configured model if it has a key, else builtin)"
         ),
     ] = None,
     record: Annotated[Path | None, typer.Option(help="folder to record all model calls in")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="number of runs, with seeds from --seed on")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="number of runs, with consecutive seeds starting at --seed")] = 1,
     fleet: Fleet = None,
     config: Config = None,
-    out: Annotated[Path, typer.Option(help="folder that gets a folder for each run")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="folder in which to create the run folders")] = Path("runs"),
     plain: Plain = False,
     json: Json = False,
 ) -> None:
@@ -82,11 +82,11 @@ def _check_notes(options: ReplayOptions, competitions: int) -> None:
     if options.notes is None:
         return
     if not options.community:
-        raise UsageError("--notes and --no-community exclude each other: notes are read as posts")
+        raise UsageError("--notes cannot be combined with --no-community: notes are read like posts")
     if competitions > 1:
         raise UsageError("--notes works with one snapshot at a time")
     if not options.notes.is_dir():
-        raise UsageError(f"--notes {options.notes}: no such folder")
+        raise UsageError(f"--notes {options.notes}: folder not found")
 
 
 def _agents(text: str) -> Sequence[str]:

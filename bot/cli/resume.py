@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def resume(
-    paths: Annotated[list[Path], typer.Argument(help="runs, or folders of runs")],
+    paths: Annotated[list[Path], typer.Argument(help="run folders, or folders that contain runs")],
     snapshot: Annotated[
         list[Path] | None,
-        typer.Option(help="new path of a snapshot that has moved; may be repeated"),
+        typer.Option(help="new path of a snapshot that has moved; can be repeated"),
     ] = None,
     fleet: Fleet = None,
     plain: Plain = False,
@@ -42,7 +42,7 @@ def resume(
 
     folders = run_folders(paths)
     if not folders:
-        raise UsageError(f"no run in {', '.join(map(str, paths))}")
+        raise UsageError(f"no runs in {', '.join(map(str, paths))}")
     moved_snapshots = {s.card.slug: s for s in (Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshot or [])}
     for out in dict.fromkeys(folder.path.resolve().parent for folder in folders):
         remove_leftovers(out)

@@ -40,7 +40,7 @@ def run(
     if config is not None:
         existing([config], quiet=True)
     if file is None:
-        print("bot: no bot.toml here: `bot init` writes one, or name yours with --config", file=sys.stderr)
+        print("bot: no bot.toml here: write one with `bot init`, or pass yours with --config", file=sys.stderr)
         raise typer.Exit(EX_CONFIG)
     # Checked first: what a daemon needs takes seconds to import.
     folder = daemon_folder(file)
@@ -61,7 +61,7 @@ def run(
         raise typer.Exit(EX_CONFIG) from None
     if not configuration.settings.competitions:
         print(
-            f"bot: {file} has no competition: `bot init NAME` writes one, or add a table [competitions.NAME]",
+            f"bot: {file} has no competitions: add a table [competitions.NAME] (see `bot config example`)",
             file=sys.stderr,
         )
         raise typer.Exit(EX_CONFIG)
@@ -113,6 +113,6 @@ def tell_of_missing_key(terminal: TextIO) -> None:
     try:
         find_credentials()
     except UsageError as error:
-        hint = "`bot keys set KAGGLE_API_TOKEN` in another shell saves one; no restart is needed"
-        hint += "; or press Ctrl-C, set the variable, and run this again"
+        hint = "Run `bot keys set KAGGLE_API_TOKEN` in another shell to store a key; no restart is needed"
+        hint += ". Or press Ctrl-C, set the variable and run this command again"
         print(f"bot: cannot start yet. {error}\n{hint}.", file=terminal)

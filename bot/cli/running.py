@@ -48,7 +48,7 @@ def run_all(jobs: Sequence[Job | RunOutcome], leases: Leases, *, json: bool, pla
                 print_outcome(outcome)
             outcomes.append(outcome)
     if not_started := len(jobs) - len(outcomes):
-        console.print(f"{not_started} runs were not started: run `bot resume` with the folder of all runs")
+        console.print(f"{not_started} runs were not started: run `bot resume` with the folder that contains the runs")
     return outcomes
 
 
@@ -102,7 +102,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
         yield from filter(None, [unbeaten(result)])
         yield verdict_of(result)
         yield from beside_simple(result)
-        yield f"expected on new rows (95%): {_expected(result)}"
+        yield f"expected score on new rows (95%): {_expected(result)}"
     if not result.valid_submission and not result.own_data:
         yield f"no valid submission: {result.message or result.prediction_note}"
     if result.prediction_source:
@@ -114,19 +114,19 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
     doubts = ((d.node, d.guard, d.verdict, d.sentence) for d in result.doubts)
     for node, guards, verdict, sentence in grouped_findings(doubts):
         subject = "the data" if node is None else f"node {node}"
-        yield f"guard{'s' if ',' in guards else ''} of {subject}, {guards} ({verdict}): {sentence}"
+        yield f"guard{'s' if ',' in guards else ''} {guards} on {subject} ({verdict}): {sentence}"
     if result.stopped_by:
         yield f"ended early: {result.stopped_by}"
     if result.status != "finished":
-        yield f"it can be resumed: bot resume {outcome.run}"
+        yield f"to resume the run: bot resume {outcome.run}"
     folder = RunFolder(outcome.run)
     if result.submission_exists:
         yield f"{'predictions' if result.own_data else 'submission'}: {folder.submission}"
     if (predict := folder.solution / "predict.py").is_file():
-        yield f"for new rows: python {predict} NEW.csv (requirements: README.md beside it)"
+        yield f"to predict new rows: python {predict} NEW.csv (requirements: README.md in the same folder)"
     yield f"report: {folder.report}"
     if result.no_answer:
-        yield f"no answer of {result.model} could be used: {result.no_answer}"
+        yield f"{result.model} gave no usable answer: {result.no_answer}"
         if result.submission_exists:
             yield "the bot's own baseline was submitted; `bot doctor` tests the model"
 

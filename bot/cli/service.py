@@ -19,16 +19,14 @@ service_app = typer.Typer(name="service", help="The bot as a systemd service.", 
 
 @service_app.command()
 def install(
-    root: Annotated[Path, typer.Option(help="only write the files, below this folder")] = _MACHINE,
+    root: Annotated[Path, typer.Option(help="write the files under this folder, and do nothing else")] = _MACHINE,
     program: Annotated[
-        Path | None, typer.Option(help="`bot` that the service runs (default: this one)", show_default=False)
+        Path | None, typer.Option(help="`bot` program that the service runs (default: this one)", show_default=False)
     ] = None,
     docker: Annotated[
-        bool | None, typer.Option("--docker/--no-docker", help="allow the Docker engine (default: as installed)")
+        bool | None, typer.Option("--docker/--no-docker", help="allow the Docker engine (default: unchanged)")
     ] = None,
-    gpu: Annotated[
-        bool | None, typer.Option("--gpu/--no-gpu", help="allow NVIDIA GPUs (default: as installed)")
-    ] = None,
+    gpu: Annotated[bool | None, typer.Option("--gpu/--no-gpu", help="allow NVIDIA GPUs (default: unchanged)")] = None,
 ) -> None:
     """Install or update the units, a user, folders and a first bot.toml.
 
@@ -54,14 +52,14 @@ def install(
         run_command("systemctl", "enable", files.SERVICE, files.TIMER)
         run_command("systemctl", "start", files.TIMER)
         typer.echo(
-            f"next: put your keys into {files.CREDENTIALS}, your competitions into {files.CONFIGURATION}/bot.toml"
+            f"next: put your keys in {files.CREDENTIALS} and your competitions in {files.CONFIGURATION}/bot.toml"
         )
         typer.echo(f"then: systemctl restart {files.SERVICE}")
 
 
 @service_app.command()
 def uninstall() -> None:
-    """Stop, disable and delete the units; configuration, credentials and state stay.
+    """Stop, disable and delete the units; configuration, credentials and state are kept.
 
     Example: sudo /opt/kaggle-bot/bin/bot service uninstall
     """
@@ -72,15 +70,15 @@ def uninstall() -> None:
     files.delete_units(_MACHINE)
     run_command("systemctl", "daemon-reload")
     typer.echo(
-        f"to delete the rest: rm -r {files.CONFIGURATION} {files.STATE} /var/cache/kaggle-bot; userdel kaggle-bot"
+        f"to delete the remaining files: rm -r {files.CONFIGURATION} {files.STATE} /var/cache/kaggle-bot; userdel kaggle-bot"
     )
 
 
 @service_app.command()
 def status() -> None:
-    """Show what systemd says of the service, and what else is wrong.
+    """Show systemd's status of the service, and any other problems.
 
-    Exits with 1 if the service does not run.
+    Exits with 1 if the service is not running.
     """
     require_systemd(root=False)
     subprocess.run(("systemctl", "status", "--no-pager", "--full", files.SERVICE, files.TIMER), check=False)

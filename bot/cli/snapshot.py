@@ -14,7 +14,7 @@ snapshot_app = typer.Typer(name="snapshot", help="Check, import or write snapsho
 
 @snapshot_app.command()
 def check(
-    snapshot: Annotated[Path, typer.Argument(help="folder of the snapshot")],
+    snapshot: Annotated[Path, typer.Argument(help="snapshot folder")],
     json: Json = False,
 ) -> None:
     """Check a snapshot, and list everything that is wrong, by file and line.
@@ -42,7 +42,7 @@ def check(
         raise typer.Exit(1) from error
     lines = format_summary(loaded)
     if own_data:
-        lines = [*lines, "answers: none (made by `bot solve`): it can be solved, but not graded or replayed"]
+        lines = [*lines, "answers: none (made by `bot solve`); it can be solved, but not graded or replayed"]
     grader = loaded.path / GRADER
     if loaded.card.metric.name not in METRIC_DIRECTIONS and grader.is_file():
         lines = [*lines, f"grader: the competition's own, {GRADER}"]

@@ -43,38 +43,44 @@ def solve(
     *,
     data: Annotated[
         Path,
-        typer.Argument(help="folder or zip with train and test tables, one table, or a folder of files for each class"),
+        typer.Argument(
+            help="folder or zip with train and test tables, a single table, or one folder of files per class"
+        ),
     ],
     target: Annotated[
-        str | None, typer.Option(help="column to predict (default: the one that the test table lacks)")
+        str | None, typer.Option(help="column to predict (default: the one missing from the test table)")
     ] = None,
     metric: Annotated[
         str | None,
         typer.Option(help="metric (default: roc_auc for two classes, log_loss for more, rmse for numbers)"),
     ] = None,
-    id: Annotated[str | None, typer.Option(help="column that identifies rows (default: one named like an id)")] = None,
+    id: Annotated[
+        str | None, typer.Option(help="column that identifies rows (default: a column with a name like id)")
+    ] = None,
     group: Annotated[
-        str | None, typer.Option(help="one table: column whose groups stay together (none: split by row)")
+        str | None, typer.Option(help="single table: column whose groups are never split (none: split by row)")
     ] = None,
     time_column: Annotated[
         str | None,
-        typer.Option(help="one table: withhold the latest rows by this column (default: a date column)"),
+        typer.Option(help="single table: withhold the latest rows by this column (default: a date column)"),
     ] = None,
-    shuffle: Annotated[bool, typer.Option("--shuffle", help="one table: withhold random rows despite dates")] = False,
-    train: Annotated[str | None, typer.Option(help="table of training rows (default: the table named train)")] = None,
-    test: Annotated[str | None, typer.Option(help="table of rows to predict (default: the table named test)")] = None,
+    shuffle: Annotated[
+        bool, typer.Option("--shuffle", help="single table: withhold random rows even if there are dates")
+    ] = False,
+    train: Annotated[str | None, typer.Option(help="table with training rows (default: the table named train)")] = None,
+    test: Annotated[str | None, typer.Option(help="table with rows to predict (default: the table named test)")] = None,
     header: Annotated[
         bool | None,
-        typer.Option("--header/--no-header", help="whether the first row has column names (default: detect)"),
+        typer.Option("--header/--no-header", help="whether the first row contains column names (default: detect)"),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="do not ask: accept the likelier reading of ambiguous data")
+        bool, typer.Option("--yes", help="do not ask: accept the most likely interpretation of ambiguous data")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="write predictions even if a constant scores better")] = False,
     chosen_options: dict[str, Any],
     model: Annotated[str, typer.Option(help="builtin, openai:NAME or recorded:DIR")] = "builtin",
     config: Config = None,
-    out: Annotated[Path, typer.Option(help="folder that gets the run's folder")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="folder in which to create the run folder")] = Path("runs"),
     plain: Plain = False,
     json: Json = False,
 ) -> None:
@@ -109,7 +115,7 @@ def solve(
             snapshot, detected = _build(data, Path(scratch), data_options, out, now)
             settings = replace(setup, gpus=gpus, leases=leases).settings(snapshot, options.agent, options.seed)
             if options.notes is not None and not options.notes.is_dir():
-                raise UsageError(f"--notes {options.notes}: no such folder")
+                raise UsageError(f"--notes {options.notes}: folder not found")
             # Without notes there are no posts, and prompts should not mention any.
             settings = settings.model_copy(update={"community": options.notes is not None, "force": force})
             validation, slowness = asyncio.run(_split(snapshot, options.split_seed, settings.withholding))
@@ -123,8 +129,8 @@ def solve(
             shortest = _SHORTEST_SEARCH * min(slowness, _MAX_SLOWNESS)
             if remaining < shortest:
                 typer.echo(
-                    f"the search takes {shortest:.0f} s, which is longer than --time leaves it ({max(0, remaining):.0f} s); "
-                    f"this machine takes {slowness:.1f} times as long as an idle one",
+                    f"the search takes {shortest:.0f} s, although only {max(0, remaining):.0f} s of --time are left; "
+                    f"tasks take {slowness:.1f} times as long as on an idle machine",
                     err=True,
                 )
             settings = settings.model_copy(update={"time": max(shortest, remaining)})

@@ -17,7 +17,7 @@ def status(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="runs, folders of runs, or competitions (default: the daemon, else runs)",
+            help="run folders, folders that contain runs, or competitions (default: the daemon, else runs)",
             show_default=False,
         ),
     ] = None,
@@ -26,7 +26,7 @@ def status(
 ) -> None:
     """Show what the daemon and its competitions do, wait for, have spent and do next.
 
-    With paths: the runs in these folders; with names: only these competitions. It only reads, and may be used while they
+    With paths: the runs in these folders; with names: only these competitions. It only reads, so you can use it while they
     run. Exits with 1 if a run cannot be read.
 
     Example: bot status titanic
@@ -43,18 +43,18 @@ def status(
 
         show_daemon(config, names, json=json)
         if not json and not names and _RUNS.is_dir():
-            typer.echo(f"folders of runs also exist: `bot status {_RUNS}` shows them")
+            typer.echo(f"the folder {_RUNS} also contains runs: `bot status {_RUNS}` shows them")
     elif names:
         raise UsageError(
-            f"{names[0]}: not found, neither as a folder nor as a competition of a daemon; name a run, the "
-            "folder that holds the runs, or with --config the bot.toml that `bot run` uses"
+            f"{names[0]}: not found, neither as a folder nor as a competition of the daemon; pass a run, the folder "
+            "that contains the runs, or with --config the bot.toml that `bot run` uses"
         )
     elif _RUNS.is_dir():
         _show_runs([_RUNS], json=json)
     else:
         raise UsageError(
-            f"found neither a daemon's database {database} nor a folder {_RUNS}: name the bot.toml that `bot run` uses, "
-            "a run, or the folder that holds the runs"
+            f"found neither the daemon's database {database} nor a folder {_RUNS}: pass a run, the folder that contains "
+            "the runs, or with --config the bot.toml that `bot run` uses"
         )
 
 

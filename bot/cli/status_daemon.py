@@ -32,7 +32,7 @@ def show_daemon(config: Path | None, names: Sequence[str], *, json: bool) -> Non
             known_names = sorted({*known_names, *settings.competitions})
             unknown = next(name for name in names if name not in known_names)
             suggestion = did_you_mean(unknown, known_names)
-            raise UsageError(f"{unknown} is neither a folder nor a competition of the daemon: {suggestion}")
+            raise UsageError(f"{unknown} is neither a folder nor one of the daemon's competitions: {suggestion}")
     if json:
         print_json(as_json(status))
         return
@@ -40,7 +40,9 @@ def show_daemon(config: Path | None, names: Sequence[str], *, json: bool) -> Non
     for line in daemon_lines(daemon, competitions):
         typer.echo(line)
     if not competitions:
-        typer.echo("no competitions yet: add one with `bot init NAME`")
+        typer.echo(
+            "no competitions yet: add a table [competitions.NAME] to bot.toml, or write one with `bot init NAME`"
+        )
         return
     print_table(COLUMNS, list(map(row, competitions)), width=_TABLE)
     problems = [problem.sentence for problem in daemon.problems]

@@ -31,21 +31,21 @@ _HARD_SPACE = "\N{NO-BREAK SPACE}"
 
 def daemon_lines(status: DaemonStatus, competitions: Sequence[CompetitionStatus] = ()) -> Iterator[str]:
     """Yield the lines on the daemon itself, and on what came of the competitions once all are over."""
-    disk = f"{status.folder} has {status.free_bytes / 1e9:.1f} GB free, its database takes {status.database_bytes / 1e6:.1f} MB"
+    disk = f"{status.folder} has {status.free_bytes / 1e9:.1f} GB free, the database takes {status.database_bytes / 1e6:.1f} MB"
     yield from _wrapped("daemon", f"{_running(status, competitions)}; {disk}")
     yield from _wrapped("today", f"{_money(status.account)}, {_tokens(status.account)}")
     for competition in competitions:
         if competition.pending:
             orders = ", ".join(f"`bot approve {id}`" for id in competition.pending)
-            files = f"{plural(len(competition.pending), 'file')} of {competition.competition}"
-            yield from _wrapped("NEEDS YOU", f"{files} to approve, or to refuse with --refuse: {orders}")
+            files = f"{plural(len(competition.pending), 'file')} for {competition.competition}"
+            yield from _wrapped("NEEDS YOU", f"{files} waiting for approval: {orders} (to refuse, add --refuse)")
     for problem in status.problems:
         yield from _wrapped("NEEDS YOU", f"{problem.sentence} (for {span(status.now, problem.since)})")
     for cause in status.dead:
-        tasks = f"{plural(cause.tasks, 'task')} ({', '.join(cause.names)}), last {moment(cause.last_at)}"
+        tasks = f"{plural(cause.tasks, 'task')} ({', '.join(cause.names)}), last attempt {moment(cause.last_at)}"
         yield from _wrapped("given up", f"{tasks}: {cause.error or 'reason unknown'}")
     for service, letters in status.letters.items():
-        failing = f", {letters.failing} of them failed: {letters.error}" if letters.failing else ""
+        failing = f", {letters.failing} failed: {letters.error}" if letters.failing else ""
         service_words = f" through {service}" if service else ""
         yield from _wrapped("notices", f"{letters.unsent} not sent yet{service_words}{failing}")
     if status.next:
@@ -94,7 +94,7 @@ def detail_lines(
         yield from _wrapped("knows", f"{read}, {pool.analyses} analysed; {ideas}")
     if status.run is not None:
         counts = f"{nodes.running} running, {nodes.valid} valid, {nodes.buggy} buggy, {nodes.failed} failed"
-        best = "" if nodes.best is None else f"; best by validation: {number(nodes.best_score)} of node {nodes.best}"
+        best = "" if nodes.best is None else f"; best validation score: {number(nodes.best_score)} (node {nodes.best})"
         yield from _wrapped("nodes", f"{nodes.all}: {counts}{best}")
     for doubt in status.doubts:
         subject = "the data" if doubt.node is None else f"node {doubt.node}"
@@ -172,7 +172,7 @@ def _wrapped(label: str, text: str) -> Iterator[str]:
 
 def _running(daemon: DaemonStatus, competitions: Sequence[CompetitionStatus]) -> str:
     if daemon.since is None:
-        return "running" if daemon.running else "never started: `bot run` starts it"
+        return "running" if daemon.running else "never started; `bot run` starts it"
     since = (
         f"{moment(daemon.since)} ({span(daemon.now, daemon.since)}), version {daemon.version}, process {daemon.process}"
     )
@@ -195,7 +195,7 @@ def _poll_lines(status: CompetitionStatus, now: datetime) -> Iterator[str]:
     ages = ", ".join(
         f"{_PARTS[part.part]} {span(now, part.read_at)}" for part in read if part.read_at and part.part in _PARTS
     )
-    yield from _wrapped("polled", f"{ages} ago" if ages else "never yet")
+    yield from _wrapped("polled", f"{ages} ago" if ages else "not yet")
     for part in (part for part in status.polls if part.failures):
         since = f", last {span(now, part.failed_at)} ago" if part.failed_at else ""
         failure = f"{'was refused' if part.refused else 'failed'} {_times(part.failures)}{since}"
@@ -214,9 +214,9 @@ def _submissions(status: CompetitionStatus) -> str:
     if (unconfirmed := counts.open - len(status.pending)) > 0:
         parts.append(f"{unconfirmed} not confirmed yet")
     if status.pending:
-        parts.append(f"held until you approve: {', '.join(f'`bot approve {id}`' for id in status.pending)}")
+        parts.append(f"awaiting your approval: {', '.join(f'`bot approve {id}`' for id in status.pending)}")
     if not status.submit:
-        parts.append("submitting is off (submit = false)")
+        parts.append("submission is off (submit = false)")
     return "; ".join(parts)
 
 
@@ -238,7 +238,7 @@ def _spending(account: Account) -> str:
 
 def _money(account: Account) -> str:
     figure = account.figures[Kind.MONEY]
-    unpriced = f" and {plural(account.unpriced, 'call')} of unknown price" if account.unpriced else ""
+    unpriced = f" and {plural(account.unpriced, 'call')} with unknown price" if account.unpriced else ""
     return f"${figure.spent:.2f}{_cap_words(figure, '${:.2f}')}{unpriced}"
 
 

@@ -25,7 +25,7 @@ def show_runs(folders: list[Path], *, json: bool) -> None:
         UsageError: there is no such folder.
     """
     if missing := [path for path in folders if not path.is_dir()]:
-        raise UsageError(f"{missing[0]}: not found; name a run, or the folder that holds the runs")
+        raise UsageError(f"{missing[0]}: not found; pass a run, or the folder that contains the runs")
     now = datetime.now(UTC)
     statuses = [run_status(folder, now) for folder in run_folders(folders)]
     if json:

@@ -20,14 +20,14 @@ from state.words import did_you_mean, iso
 
 def note(
     competition: Competition,
-    text: Annotated[list[str] | None, typer.Argument(help="text of the note; -: stdin")] = None,
+    text: Annotated[list[str] | None, typer.Argument(help="text of the note (- reads it from stdin)")] = None,
     list_notes: Annotated[bool, typer.Option("--list", help="list the notes")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Leave a note, which every later prompt on a competition contains as yours.
+    """Leave a note that every later prompt on a competition contains.
 
-    Models read notes: one that seems to contain a key or a password is refused.
+    Models read notes, so a note that seems to contain a key or a password is refused.
 
     Example: bot note titanic "the tickets' prefixes are worth a look"
     """
@@ -75,7 +75,7 @@ def _change(config: Path | None, competition: str, state: ControlState, *, json:
     with open_daemon_store(config, create=True) as store:
         before = order(store, competition, state, login_name())
         changed = before != state
-        message = f"{competition} is {state}, and was {before}" if changed else f"{competition} is already {state}"
+        message = f"{competition} is now {state} (was {before})" if changed else f"{competition} is already {state}"
         record = {"competition": competition, "state": state, "before": before, "changed": changed}
         _report(store, record, message, json=json)
 
@@ -87,8 +87,8 @@ def _check_configured(config: Path | None, competition: str) -> None:
     if competition in slugs:
         return
     if file is None:
-        raise UsageError(f"no bot.toml here, so {competition} is not configured: name the file with --config")
-    raise UsageError(f"{competition} is not among the competitions of {file}: {did_you_mean(competition, slugs)}")
+        raise UsageError(f"no bot.toml here, so {competition} is not configured: pass the file with --config")
+    raise UsageError(f"{competition} is not configured in {file}: {did_you_mean(competition, slugs)}")
 
 
 def _as_record(row: Note) -> dict[str, Any]:
@@ -111,7 +111,9 @@ def _show_notes(store: Store, competition: str, *, json: bool) -> None:
 def _report(store: Store, facts: dict[str, Any], message: str, *, json: bool) -> None:
     running = daemon_is_running(store)
     when = (
-        "the daemon will see it within seconds" if running else "no daemon is running: it takes effect when one starts"
+        "the daemon will see it within seconds"
+        if running
+        else "no daemon is running, so it takes effect when one starts"
     )
     record = {**facts, "database": str(store.path), "daemon_running": running}
     print_result(record, f"{message}; {when}", json=json)

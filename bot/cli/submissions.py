@@ -19,7 +19,7 @@ def submissions(
 ) -> None:
     """Show what was submitted and what waits, with scores and reasons.
 
-    The last decision not to submit is shown, too.
+    It also shows the last decision not to submit.
 
     Example: bot submissions titanic
     """
@@ -43,15 +43,13 @@ def submissions(
                 number(s.validation),
                 number(s.public),
                 s.status,
-                s.reason
-                if s.approval is None
-                else f"held until you approve it, `bot approve {s.approval}`: {s.reason}",
+                s.reason if s.approval is None else f"awaiting your approval (`bot approve {s.approval}`): {s.reason}",
                 s.tag,
             )
             for s in sent_files
         ]
         print_table(_COLUMNS, rows)
     else:
-        typer.echo("nothing was submitted yet")
+        typer.echo("nothing has been submitted yet")
     for row in unsent:
-        typer.echo(f"{row.competition}, {row.time:%Y-%m-%d %H:%M}: node {row.node} is not sent: {row.reason}")
+        typer.echo(f"{row.competition}, {row.time:%Y-%m-%d %H:%M}: node {row.node} was not submitted: {row.reason}")

@@ -21,14 +21,14 @@ _PAUSE = 0.2
 
 def submit(
     competition: Competition,
-    node: Annotated[int, typer.Argument(help="number of the node, from `bot status` or the report")],
+    node: Annotated[int, typer.Argument(help="node number, from `bot status` or the report")],
     wait: Annotated[float, typer.Option(min=0, help="seconds to wait for the daemon")] = 10.0,
     config: Config = None,
     json: Json = False,
 ) -> None:
     """Submit one node's file, whatever its validation score.
 
-    The daemon does it, after the usual checks. Exits with 1 if it refuses or has not answered yet.
+    The daemon submits it after the usual checks. Exits with 1 if it refuses or has not answered yet.
 
     Example: bot submit titanic 17
     """
@@ -68,7 +68,7 @@ def _sentence(competition: str, request: SubmissionRequest, *, running: bool) ->
     subject = f"node {request.node} on {competition}"
     if request.seen_at is None:
         no_daemon = "no daemon is running: `bot run` will decide when it starts"
-        return f"{subject} is requested; {'the daemon has not answered yet' if running else no_daemon}"
+        return f"submission of {subject} requested; {'the daemon has not answered yet' if running else no_daemon}"
     if request.state == "intended":
         return f"{subject} is submission {request.submission} of its run: {request.reason}; `bot submissions` shows its progress"
-    return f"{subject} {'is not sent' if request.state == 'refused' else 'waits'}: {request.reason}"
+    return f"{subject} {'was not submitted' if request.state == 'refused' else 'waits'}: {request.reason}"

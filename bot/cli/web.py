@@ -15,24 +15,24 @@ _RUNS = Path("runs")
 def web(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="runs, or folders of runs (default: runs)", show_default=False),
+        typer.Argument(help="run folders, or folders that contain runs (default: runs)", show_default=False),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="port; 0: any free one (default: that of bot.toml)")
+        int | None, typer.Option(min=0, max=65535, help="port, or 0 for any free port (default: the one in bot.toml)")
     ] = None,
     address: Annotated[bool, typer.Option("--address", help="print the address with its token, and exit")] = False,
     config: Config = None,
 ) -> None:
     """Serve the web dashboard on this machine.
 
-    It prints the address, which opens with a token; docs/web.md explains access from elsewhere. Ctrl-C ends it.
+    It prints the address with its token; docs/web.md explains access from other machines. Ctrl-C stops it.
 
     Example: bot web
 
     Example: bot web runs
     """
     if missing := [path for path in paths or () if not path.is_dir()]:
-        raise UsageError(f"{missing[0]}: not found; name a run, or the folder that holds the runs")
+        raise UsageError(f"{missing[0]}: not found; pass a run, or the folder that contains the runs")
     file = settings_file(config)
     settings = configured(file)
     from bot.web.token import address_of, read_token
@@ -42,10 +42,10 @@ def web(
     if address:
         typer.echo(address_of(web_settings.listen, web_settings.port, token))
         return
-    typer.echo("starting the page", err=True)
+    typer.echo("starting the web dashboard", err=True)
     # Imported here: no other command should pay for a web server.
     from bot.web.serving import serve
     from bot.web.sources import Sources
 
     folders = tuple(paths or ([_RUNS] if _RUNS.is_dir() else []))
-    serve(Sources(file, folders), web_settings, token, lambda address: typer.echo(f"the page: {address}"))
+    serve(Sources(file, folders), web_settings, token, lambda address: typer.echo(f"web dashboard: {address}"))

@@ -20,7 +20,7 @@ _LINE = 60.0
 """Seconds between two progress lines if there is no terminal."""
 
 weights_app = typer.Typer(
-    name="weights", help="Pretrained weights, offered to scripts read-only in weights/.", no_args_is_help=True
+    name="weights", help="Pretrained weights, which scripts can read in weights/.", no_args_is_help=True
 )
 
 
@@ -43,8 +43,8 @@ def list_weights(config: Config = None, json: Json = False) -> None:
 
 @weights_app.command()
 def pull(
-    names: Annotated[list[str] | None, typer.Argument(help="names from the list")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="all weights in the list")] = False,
+    names: Annotated[list[str] | None, typer.Argument(help="names of the weights to download")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="download all weights in the list")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
@@ -56,7 +56,7 @@ def pull(
     """
     folder = _folder(config)
     if bool(names) == all_:
-        raise UsageError("name what to download (`bot weights list` shows the names), or pass --all")
+        raise UsageError("pass either the names to download (`bot weights list` shows them) or --all")
     chosen_weights = list(folder.catalog) if all_ else [folder.find(name) for name in names or ()]
     failed = asyncio.run(_pull(folder, chosen_weights))
     for name, error in failed.items():

@@ -35,8 +35,8 @@ def test_it_shows_competitions_what_they_do_and_wait_for_the_last_events_and_the
         "84 of 1241",
         "node 4: improve, runs on the hold-out view, for",
         "09:00:00 info     node 7: draft",
-        "the page:\nhttp://127.0.0.1:8765/?token=",
-        "Ctrl-C stops it cleanly",
+        "web dashboard:\nhttp://127.0.0.1:8765/?token=",
+        "Ctrl-C stops the bot cleanly",
     ):
         assert words in text
     assert "next      poll " in text and "spent     in all: $1.00" in text

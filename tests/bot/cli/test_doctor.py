@@ -215,7 +215,7 @@ def test_a_fallback_whose_key_is_not_set_is_reported_once(monkeypatch: pytest.Mo
 
 
 def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checked_still(tmp_path: Path) -> None:
-    assert doctor()[1]["configuration"]["result"] == "no bot.toml: all settings have their defaults"
+    assert doctor()[1]["configuration"]["result"] == "no bot.toml: all settings are at their defaults"
     (tmp_path / "bot.toml").write_text("[disk]\nfree = 1\n[weights]\noffer = 3\n")
     done = CliRunner().invoke(app, ["doctor", "--json"], catch_exceptions=False)
     checks = json.loads(done.stdout)["checks"]

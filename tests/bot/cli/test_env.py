@@ -36,7 +36,7 @@ def test_environments_lie_in_the_data_folder_or_where_the_file_says(tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["create", "--with", "text,sound"], r"--with takes tabular, text, vision, audio or all.* not sound"),
+        (["create", "--with", "text,sound"], r"--with: unknown group sound; use tabular, text, vision, audio or all"),
         (["create", "../x"], r"is not a valid environment name: use letters, digits, dots and dashes"),
         (["check"], r"no environment default in .*: `bot env create default` makes it"),
         (["check", "mine"], r"no environment mine in .*: `bot env create mine` makes it"),

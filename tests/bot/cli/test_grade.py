@@ -28,4 +28,4 @@ def test_one_file_is_graded_against_one_snapshot(snapshots, tmp_path):
     assert json.loads(done.stdout)["score"] == 0.69315
     (tmp_path / "page.csv").write_text("<html>")
     done = bot(snapshots / LABELLED, tmp_path / "page.csv")
-    assert done.exit_code == 1 and "not valid: page.csv lacks the columns" in done.stdout
+    assert done.exit_code == 1 and "invalid submission: page.csv lacks the columns" in done.stdout

@@ -80,7 +80,7 @@ def test_without_a_key_it_names_the_command_that_keeps_one(monkeypatch: pytest.M
 
 def test_with_none_entered_it_says_so(tmp_path: Path) -> None:
     with served(tiny(tmp_path), SiteSettings(entered=False)) as site:
-        assert "you have not entered any running competition: enter one on kaggle.com and accept its rules" in refused(
+        assert "you have not entered any active competition: enter one on kaggle.com and accept its rules" in refused(
             "--config", "new.toml", "--url", f"{site.client.url}/v1"
         )
 
@@ -102,5 +102,5 @@ def test_on_a_terminal_it_asks_which_and_ends_with_the_next_command(tmp_path: Pa
     assert set(listed) == {SLUG, TWIN}
     assert list(read_settings(Path("new.toml").resolve()).competitions) == [listed[1]]
     assert "entered, but you need to confirm the metric" in output
-    assert "Kaggle's key comes from this shell's KAGGLE_API_TOKEN: `bot run` needs that, too" in output
+    assert "the Kaggle key comes from this shell's KAGGLE_API_TOKEN: set it for `bot run` too" in output
     assert output.splitlines()[-2] == "next: bot run --config new.toml"

@@ -58,7 +58,7 @@ def test_an_entry_is_shown_as_its_file_has_it():
     shown = parse_entry(invoke("show", "entity-embeddings").stdout)
     assert shown.competitions == ("rossmann-store-sales",)
     assert json.loads(invoke("show", "entity-embeddings", "--json").stdout)["id"] == "entity-embeddings"
-    with pytest.raises(UsageError, match="no entry named nothing"):
+    with pytest.raises(UsageError, match="unknown entry nothing"):
         invoke("show", "nothing")
 
 
@@ -87,7 +87,7 @@ def test_what_is_wrong_is_named_and_the_check_fails():
     found = json.loads(invoke("check", "own", "--json").stdout)
     assert (found["ok"], found["entries"], len(found["problems"])) == (False, 0, 1)
     assert invoke("check", "own/some-id.md").exit_code == 1
-    with pytest.raises(UsageError, match="found no entry"):
+    with pytest.raises(UsageError, match="no entries found"):
         invoke("check", "nowhere")
 
 

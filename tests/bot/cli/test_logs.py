@@ -63,7 +63,7 @@ def test_how_many_and_how_far_back_may_be_said() -> None:
     assert len(logs("-n", "1").stdout.splitlines()) == 1
     assert len(logs("--since", "1h", "-n", "1").stdout.splitlines()) == 3
     assert logs("--since", "0s").stdout == ""
-    with pytest.raises(UsageError, match="yesterday is not a duration: write"):
+    with pytest.raises(UsageError, match="yesterday is not a duration such as"):
         logs("--since", "yesterday")
 
 
@@ -90,5 +90,5 @@ def test_who_follows_sees_what_another_process_writes_until_he_stops(tmp_path: P
 
 def test_without_a_database_it_shows_where_one_would_be(tmp_path: Path) -> None:
     (tmp_path / "state" / "bot.db").unlink()
-    with pytest.raises(UsageError, match=r"no database .*bot\.db"):
+    with pytest.raises(UsageError, match=r"database not found: .*bot\.db"):
         logs()

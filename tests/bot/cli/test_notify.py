@@ -55,7 +55,7 @@ def test_one_that_fails_is_named_the_other_is_tried_and_the_status_is_1(monkeypa
 
 
 def test_without_a_service_or_its_address_it_names_what_to_do() -> None:
-    with pytest.raises(UsageError, match=r"no service to test: name one in bot.toml"):
+    with pytest.raises(UsageError, match=r"no service to test: add one under \[notify\] in bot.toml"):
         notify_test()
     configured("HOOK_URL")
     with pytest.raises(UsageError, match="names HOOK_URL, but there is no"):

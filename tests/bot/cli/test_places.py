@@ -50,7 +50,7 @@ def test_an_error_that_names_no_place_is_not_taken_for_one() -> None:
     assert of_place(OSError(28, "No space left on device")) is None
     assert of_place(BrokenPipeError(32, "Broken pipe", "x")) is None
     full = of_place(OSError(28, "No space left on device", "runs/a"))
-    assert full == "runs/a: cannot use it (No space left on device): free some space, or choose a path on another disk"
+    assert full == "cannot use runs/a (No space left on device): free some space, or choose a path on another disk"
 
 
 def test_a_second_daemon_is_refused_before_anything_else_is_read(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_what_there_is_not_is_said_with_what_there_is() -> None:
     with pytest.raises(UsageError, match=rf"unknown report 7 on {SPOOKY}: known: 1"):
         invoke("reports", SPOOKY, "7")
     Path("bot.toml").write_text('[daemon]\ndir = "nowhere"\n', encoding="utf-8")
-    with pytest.raises(UsageError, match=r"no database .*nowhere"):
+    with pytest.raises(UsageError, match=r"database not found: .*nowhere"):
         invoke("ideas")
     assert not Path("nowhere").exists()
 

@@ -119,7 +119,7 @@ def test_a_run_that_another_bot_works_on_is_refused(bot: Bot, tiny: Path, tmp_pa
 
 
 def test_a_folder_without_runs_is_one_clear_sentence(bot: Bot, tmp_path: Path):
-    with pytest.raises(UsageError, match="no run in"):
+    with pytest.raises(UsageError, match="no runs in"):
         bot("resume", tmp_path)
 
 

@@ -54,7 +54,7 @@ def test_help_shows_every_command_and_imports_none(tmp_path: Path) -> None:
     assert {name for name in all_commands() if "." not in name} <= set(done.stdout.split())
     shown = " ".join(done.stdout.split())
     assert "replay Replay past competitions on a simulated clock, graded" in shown
-    assert "notify Messages to the owner." in shown
+    assert "notify Test your notification services." in shown
     assert imported & (SLOW | DATABASE | {"pydantic", "asyncio", "rich"}) == set()
 
 
@@ -89,7 +89,7 @@ def test_checking_a_configuration_needs_neither_the_parts_it_sets_nor_a_database
 def test_status_without_a_database_says_so_without_loading_what_would_read_one(tmp_path: Path) -> None:
     done, imported = bot(tmp_path, "status")
     assert done.returncode == 2
-    assert re.search(r"^bot: found neither a daemon's database \S+ nor a folder runs: name ", done.stderr)
+    assert re.search(r"^bot: found neither the daemon's database \S+ nor a folder runs: pass ", done.stderr)
     assert imported & (SLOW | DATABASE) == set()
 
 
@@ -104,7 +104,7 @@ def test_without_a_bot_toml_it_is_said_how_to_make_one(tmp_path: Path) -> None:
     done, imported = bot(tmp_path, "run")
     assert (done.returncode, done.stderr.splitlines()[0]) == (
         78,
-        "bot: no bot.toml here: `bot init` writes one, or name yours with --config",
+        "bot: no bot.toml here: write one with `bot init`, or pass yours with --config",
     )
     assert imported & (SLOW | DATABASE) == set()
 

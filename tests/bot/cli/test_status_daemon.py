@@ -81,10 +81,10 @@ def test_each_competition_is_shown_in_a_table_and_in_lines_that_fit_a_screen(fol
     assert "bronze" in shown
     problem = lines(shown, "NEEDS YOU")[-1]
     assert problem.startswith(f"accept the rules of {NOMAD} on its page (for ")
-    assert lines(shown, "given up") == [f"1 task (learn of {SPOOKY}), last 2026-11-20 09:00 UTC: no answer"]
+    assert lines(shown, "given up") == [f"1 task (learn of {SPOOKY}), last attempt 2026-11-20 09:00 UTC: no answer"]
     assert lines(shown, "state")[0].endswith("its rules are not accepted")
     assert lines(shown, "knows") == ["1 message in 1 topic, 1 kernel, 2 analysed; 2 ideas, 1 draft, 1 report"]
-    assert lines(shown, "nodes") == ["5: 1 running, 2 valid, 1 buggy, 1 failed; best by validation: 0.4 of node 3"]
+    assert lines(shown, "nodes") == ["5: 1 running, 2 valid, 1 buggy, 1 failed; best validation score: 0.4 (node 3)"]
     assert lines(shown, "now") == ["node 4: improve, runs on the hold-out view, when the daemon stopped"]
     assert lines(shown, "problem")[0].endswith("Kaggle answered 503 to kernels/list")
     assert lines(shown, "note") == [
@@ -117,7 +117,8 @@ def test_one_competition_is_shown_alone_and_another_name_is_refused_with_those_t
     assert lines(shown, "state") == lines(invoke().stdout, "state")[1:]
     assert [one["competition"] for one in json.loads(invoke(SPOOKY, "--json").stdout)["competitions"]] == [SPOOKY]
     with pytest.raises(
-        UsageError, match=f"titanic is neither a folder nor a competition .*: known are {NOMAD}, {SPOOKY}"
+        UsageError,
+        match=f"titanic is neither a folder nor one of the daemon's competitions: known are {NOMAD}, {SPOOKY}",
     ):
         invoke("titanic")
     with pytest.raises(UsageError, match="runs/titanic: not found"):
@@ -206,7 +207,7 @@ def test_a_new_database_without_anything_is_no_problem(folder: Path) -> None:
 
 
 def test_runs_in_folders_are_shown_as_before_and_named_where_there_is_a_daemon_too(folder: Path) -> None:
-    with pytest.raises(UsageError, match="neither a daemon's database"):
+    with pytest.raises(UsageError, match="neither the daemon's database"):
         invoke()
     Path("runs").mkdir()
     assert "no runs in runs" in invoke().stdout

@@ -55,7 +55,7 @@ def texts(here: Path, competition: str = "titanic") -> list[str]:
 
 def test_a_note_is_kept_before_there_is_a_daemon_and_the_answer_notes_that_none_runs(here: Path) -> None:
     done = bot("note", "titanic", "look", "at the tickets")
-    assert done.stdout == "note 1 on titanic saved; no daemon is running: it takes effect when one starts\n"
+    assert done.stdout == "note 1 on titanic saved; no daemon is running, so it takes effect when one starts\n"
     assert texts(here) == ["look at the tickets"]
     assert (here / "state").stat().st_mode & 0o777 == 0o700
 
@@ -113,7 +113,7 @@ def test_notes_are_listed_oldest_first_for_people_and_for_programs() -> None:
 
 
 def test_a_competition_is_paused_goes_on_and_is_stopped(here: Path) -> None:
-    assert bot("pause", "titanic").stdout.startswith("titanic is paused, and was running; ")
+    assert bot("pause", "titanic").stdout.startswith("titanic is now paused (was running); ")
     assert bot("pause", "titanic").stdout.startswith("titanic is already paused; ")
     assert printed("unpause", "titanic") == {
         "competition": "titanic",
@@ -130,7 +130,7 @@ def test_a_competition_is_paused_goes_on_and_is_stopped(here: Path) -> None:
 
 @pytest.mark.parametrize("command", [["note", "titanik", "x"], ["pause", "titanik"], ["note", "--list", "titanik"]])
 def test_a_competition_that_is_not_configured_is_refused_and_those_that_are_are_named(here, command) -> None:
-    with pytest.raises(UsageError, match=r"titanik is not among .* did you mean titanic\?$"):
+    with pytest.raises(UsageError, match=r"titanik is not configured in .* did you mean titanic\?$"):
         bot(*command)
     assert not (here / "state").exists()
 
@@ -158,13 +158,13 @@ def test_no_database_is_made_in_another_users_folder(here: Path) -> None:
 
 def test_without_a_configuration_it_asks_for_one(here: Path) -> None:
     (here / "bot.toml").rename(here / "other.toml")
-    with pytest.raises(UsageError, match="name the file with --config"):
+    with pytest.raises(UsageError, match="pass the file with --config"):
         bot("pause", "titanic")
-    assert bot("pause", "titanic", "--config", "other.toml").stdout.startswith("titanic is paused")
+    assert bot("pause", "titanic", "--config", "other.toml").stdout.startswith("titanic is now paused")
 
 
 def test_what_is_only_looked_at_makes_no_database(here: Path) -> None:
-    with pytest.raises(UsageError, match=r"no database .*bot\.db"):
+    with pytest.raises(UsageError, match=r"database not found: .*bot\.db"):
         bot("note", "--list", "titanic")
     assert not (here / "state").exists()
 

@@ -71,7 +71,7 @@ def test_what_was_sent_and_what_waits_is_listed_with_scores_and_why() -> None:
     assert (first["node"], first["validation"], first["public"], first["status"]) == (1, 0.7, 0.65, "confirmed")
     assert (first["source"], first["reason"], first["approval"]) == ("refit", "first submission, with", None)
     assert (second["status"], second["approval"]) == ("held", 1)
-    assert "a gain of 0.1" in second["reason"] and "held until you approve it, `bot approve 1`:" in " ".join(
+    assert "a gain of 0.1" in second["reason"] and "awaiting your approval (`bot approve 1`):" in " ".join(
         table.split()
     )
     with pytest.raises(UsageError, match="no run on wine"):
@@ -82,12 +82,12 @@ def test_what_was_decided_against_is_shown_too(store: Store) -> None:
     with store.write() as tx:
         answer = {"decision": "never", "until": None, "of_file": False, "state": "x", "submission": None}
         tx.record(CONSIDERED, run_id=RUN, node=2, reason="the gain is too small", **answer)
-    assert "node 2 is not sent: the gain is too small" in bot("submissions").stdout
+    assert "node 2 was not submitted: the gain is too small" in bot("submissions").stdout
 
 
 def test_without_a_database_each_reports_it() -> None:
     for command in (("submissions",), ("approve", "1"), ("submit", "titanic", "2")):
-        with pytest.raises(UsageError, match="no database"):
+        with pytest.raises(UsageError, match="database not found"):
             bot(*command)
 
 
@@ -118,7 +118,7 @@ def test_what_waits_is_listed_with_its_commands(store: Store) -> None:
     assert rules == "read its rules, then: bot approve titanic --rules"
     bot("approve", "1", "--refuse")
     assert json.loads(bot("approve", "--json").stdout) == {"waiting": [rules]}
-    with pytest.raises(UsageError, match="name one"):
+    with pytest.raises(UsageError, match="no submission or competition given"):
         bot("approve", "--rules")
 
 
@@ -149,7 +149,7 @@ def test_a_proposed_card_is_confirmed_by_its_competition(store: Store) -> None:
         bot("approve", "titanic", "--card")
     with store.write() as tx:
         propose(tx, "titanic", CardProposal(values={"metric": "rmse"}, quotes=("On RMSE.",), reader="the model"))
-    assert bot("approve", "titanic", "--card").stdout.strip() == 'titanic: confirmed: metric = "rmse"'
+    assert bot("approve", "titanic", "--card").stdout.strip() == 'titanic: task spec confirmed: metric = "rmse"'
     with store.read() as session:
         found = confirmed(session, "titanic")
     assert found is not None and found.overrides.metric == "rmse"
@@ -158,7 +158,7 @@ def test_a_proposed_card_is_confirmed_by_its_competition(store: Store) -> None:
 def test_a_wish_that_nobody_has_answered_is_kept_and_shown_so(store: Store) -> None:
     done = bot("submit", "titanic", "2", "--wait", "0", status=1)
     assert done.stdout.strip() == (
-        "node 2 on titanic is requested; no daemon is running: `bot run` will decide when it starts"
+        "submission of node 2 on titanic requested; no daemon is running: `bot run` will decide when it starts"
     )
     answer = json.loads(bot("submit", "titanic", "2", "--wait", "0", "--json", status=1).stdout)
     assert (answer["request"], answer["seen"], answer["state"]) == (1, False, "open")
@@ -170,7 +170,7 @@ def test_a_wish_that_nobody_has_answered_is_kept_and_shown_so(store: Store) -> N
     ("state", "status", "words"),
     [
         ("intended", 0, "is submission 5 of its run"),
-        ("refused", 1, "is not sent: too bad"),
+        ("refused", 1, "was not submitted: too bad"),
         ("open", 0, "waits: too bad"),
     ],
 )

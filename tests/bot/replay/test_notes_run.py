@@ -92,7 +92,7 @@ def test_a_lab_finds_notes_among_the_communitys_files(bot, tiny, tmp_path, monke
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [(("--no-community",), "exclude each other"), (("{tiny}",), "one snapshot"), ((), "no such folder")],
+    [(("--no-community",), "cannot be combined"), (("{tiny}",), "one snapshot"), ((), "folder not found")],
 )
 def test_notes_that_make_no_sense_are_one_clear_sentence(bot, tiny, tmp_path, options, words) -> None:
     more = [one.format(tiny=tiny) for one in options]
