@@ -37,9 +37,7 @@ class Caps(ClosedModel):
     wall_seconds: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="maximum wall time, in seconds", examples=[18_000.0]
     )
-    executions: int | None = Field(
-        default=None, ge=0, description="maximum number of script executions", examples=[200]
-    )
+    executions: int | None = Field(default=None, ge=0, description="maximum number of script runs", examples=[200])
     disk_bytes: int | None = Field(
         default=None,
         ge=0,

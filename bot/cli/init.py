@@ -173,9 +173,7 @@ def _make_environment(config: Path, is_wanted: bool | None, *, asks: bool) -> No
     if chosen_environment(settings.environments_folder, settings.environment) is not None:
         return
     if is_wanted is None and asks:
-        is_wanted = typer.confirm(
-            "Install the packages for scripts (LightGBM, XGBoost and others; takes a few minutes)?"
-        )
+        is_wanted = typer.confirm("Install packages for scripts (LightGBM, XGBoost and others; takes minutes)?")
     if not is_wanted:
         typer.echo("until you run `bot env create`, scripts use the bot's own packages\n")
         return

@@ -43,9 +43,7 @@ def solve(
     *,
     data: Annotated[
         Path,
-        typer.Argument(
-            help="folder or zip with train and test tables, a single table, or one folder of files per class"
-        ),
+        typer.Argument(help="folder or zip with train and test tables, one table, or one folder of files per class"),
     ],
     target: Annotated[
         str | None, typer.Option(help="column to predict (default: the one missing from the test table)")
@@ -54,9 +52,7 @@ def solve(
         str | None,
         typer.Option(help="metric (default: roc_auc for two classes, log_loss for more, rmse for numbers)"),
     ] = None,
-    id: Annotated[
-        str | None, typer.Option(help="column that identifies rows (default: a column with a name like id)")
-    ] = None,
+    id: Annotated[str | None, typer.Option(help="column with row ids (default: one that looks like an id)")] = None,
     group: Annotated[
         str | None, typer.Option(help="single table: column whose groups are never split (none: split by row)")
     ] = None,
@@ -64,9 +60,7 @@ def solve(
         str | None,
         typer.Option(help="single table: withhold the latest rows by this column (default: a date column)"),
     ] = None,
-    shuffle: Annotated[
-        bool, typer.Option("--shuffle", help="single table: withhold random rows even if there are dates")
-    ] = False,
+    shuffle: Annotated[bool, typer.Option("--shuffle", help="single table: withhold random rows, not by date")] = False,
     train: Annotated[str | None, typer.Option(help="table with training rows (default: the table named train)")] = None,
     test: Annotated[str | None, typer.Option(help="table with rows to predict (default: the table named test)")] = None,
     header: Annotated[

@@ -40,9 +40,7 @@ def show_daemon(config: Path | None, names: Sequence[str], *, json: bool) -> Non
     for line in daemon_lines(daemon, competitions):
         typer.echo(line)
     if not competitions:
-        typer.echo(
-            "no competitions yet: add a table [competitions.NAME] to bot.toml, or write one with `bot init NAME`"
-        )
+        typer.echo("no competitions yet: add [competitions.NAME] to bot.toml, or write it with `bot init NAME`")
         return
     print_table(COLUMNS, list(map(row, competitions)), width=_TABLE)
     problems = [problem.sentence for problem in daemon.problems]

@@ -22,15 +22,13 @@ class DaemonSettings(ClosedModel):
         default=False,
         description="whether the daemon competes on the simulated Kaggle of `bot rehearse` and follows its clock",
     )
-    slots: int = Field(
-        default=1, ge=1, description="maximum number of scripts at the same time, across all competitions"
-    )
+    slots: int = Field(default=1, ge=1, description="maximum number of scripts at a time, across all competitions")
     longest_script: float = Field(
         default=3600.0, gt=0, allow_inf_nan=False, description="time limit for one script, in seconds"
     )
     log_format: Literal["auto", "text", "json"] = Field(
         default="auto",
-        description="format of the log: text, json (one object per line) or auto (text on a terminal, else json)",
+        description="log format: text, json (one object per line), or auto (text on a terminal, else json)",
     )
     keep_community_days: float = Field(
         default=90.0,

@@ -61,8 +61,7 @@ def _ask(part: str, endpoint: Endpoint, choice: ModelChoice, pricing: Pricing) -
     try:
         answer = httpx2.get(address, headers={"Authorization": f"Bearer {key}"}, timeout=_SECONDS)
     except httpx2.HTTPError:
-        fix = f"check {names.address}, and that the server is running"
-        return Finding(part, "fails", f"{host} does not answer", fix)
+        return Finding(part, "fails", f"{host} does not answer", f"check {names.address} and that the server is up")
     if answer.status_code == 401:
         return Finding(part, "fails", f"{host} rejects the key", f"check {names.key}")
     models_by_id: dict[str, object] = {}
@@ -93,8 +92,7 @@ def check_coders(sections: Mapping[str, CoderSection], selected_names: Iterable[
         try:
             coder = own_coder(name, sections, ModelChoice("openai", "any"))
         except UsageError as error:
-            fix = f"correct [coders.{name}] in bot.toml, or install the program"
-            yield Finding(f"coder {name}", "fails", str(error), fix)
+            yield Finding(f"coder {name}", "fails", str(error), f"fix [coders.{name}], or install the program")
         else:
             place = coder.program or "runs its configured command"
             yield Finding(f"coder {name}", "ok", f"{place}; `bot coder check {name}` tests it")

@@ -156,7 +156,6 @@ def _more_time(result: RunResult) -> Iterator[str]:
         return
     last = result.best_over_time[-1][0]
     if last >= _LATE_SHARE * result.wall_seconds:
-        wall_time = words.duration(result.wall_seconds)
-        yield f"Give the run more time: it was still improving after {words.duration(last)} of {wall_time}."
+        yield f"Give it more time: it was still improving after {words.duration(last)} of {words.duration(result.wall_seconds)}."
     elif len(result.best_over_time) > 1:
         yield f"The last gain came after {words.duration(last)}: more time alone may not help."

@@ -144,8 +144,7 @@ def blend(result: RunResult) -> str:
     text = f"node {node} {origin}; its cross-fitted score is {score(ensemble.score)}{error}"
     if ensemble.gain is not None:
         error = "" if ensemble.gain_error is None else f" ± {ensemble.gain_error:.2g}"
-        reference = "the uncalibrated node" if single else "its best member"
-        text += f", a gain of {ensemble.gain:+.3g}{error} over {reference}"
+        text += f", a gain of {ensemble.gain:+.3g}{error} over its {'uncalibrated' if single else 'best'} member"
     hidden, member_scores = result.hidden_scores.get(node), [result.hidden_scores.get(member) for member in weights]
     oriented_scores = [result.oriented(value) for value in member_scores if value is not None]
     if hidden is not None and oriented_scores:

@@ -199,9 +199,7 @@ def test_every_endpoint_of_the_list_is_asked(monkeypatch: pytest.MonkeyPatch, tm
     found = [checks[part] for part in ("model", "fallback 1", "fallback 2", "fallback 3")]
     assert [check["status"] for check in found] == ["ok", "ok", "fails", "fails"]
     assert (done.exit_code, found[2]["fix"]) == (1, "check OTHER_API_KEY")
-    assert (
-        found[3]["fix"] == "check `base_url` of fallback 3 under [models] in bot.toml, and that the server is running"
-    )
+    assert found[3]["fix"] == "check `base_url` of fallback 3 under [models] in bot.toml and that the server is up"
 
 
 def test_a_fallback_whose_key_is_not_set_is_reported_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
