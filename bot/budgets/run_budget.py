@@ -43,7 +43,7 @@ def open_budget(
         except InfrastructureFailure as error:
             if other_database.parent == database.parent:
                 raise
-            say(f"a run's spending is missing from the budgets of its competition and day: {error}")
+            say(f"another run's spending is missing from the competition and day budgets: {error}")
             continue
         ever += ledgers
         this_day += day_ledgers

@@ -28,7 +28,7 @@ _ROWS = 115
 class TrialPrompt:
     """Asks for one command that prints a few sentences on a table of about 3,000 tokens."""
 
-    tool: ClassVar[Tool] = Tool("sh", "Run one command in bash and see what it prints.", "command", "The command.")
+    tool: ClassVar[Tool] = Tool("sh", "Run one bash command and see its output.", "command", "The command.")
     name: ClassVar[str] = "trial"
 
     def messages(self) -> Sequence[Message]:

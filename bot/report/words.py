@@ -297,7 +297,7 @@ def cautions(result: RunResult) -> list[str]:
     if result.misconfigured:
         texts.append("The model was misconfigured, so the run ended early and its result means little.")
     if result.stopped_by:
-        texts.append(f"The search was stopped by: {result.stopped_by}.")
+        texts.append(f"The search stopped early: {result.stopped_by}.")
     if result.isolation == "none":
         texts.append("No isolation: scripts could read other files on the machine.")
     if result.baseline_submitted:

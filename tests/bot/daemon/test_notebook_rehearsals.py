@@ -83,7 +83,7 @@ def test_notebooks_are_rehearsed_pushed_run_again_and_scored(tmp_path: Path) -> 
         # `bot status` shows the last notebook alone, which may be one that was refused at the end.
         (report,) = (it.folder / "state" / "runs").glob("spooky*/report.html")
         shown = " ".join(report.read_text().split())
-        assert "Where it stands" in shown
+        assert "Notebooks" in shown
         assert "has the public score" in shown
 
 

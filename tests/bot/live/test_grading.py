@@ -38,7 +38,7 @@ async def test_a_run_that_sent_nothing_reports_it_and_leaves_its_best_script(run
     assert not run.folder.submission.exists()
     shown = page_of(run)
     assert f"Nothing was submitted: nothing was submitted; node {best} has the best validation score." in shown.prose
-    for words in ("The whole leaderboard was never read", "Nothing was sent.", "there is nothing to compare"):
+    for words in ("The full leaderboard was never downloaded", "Nothing was submitted.", "there is no comparison"):
         assert words in shown.prose
     assert "★" not in shown.prose.replace("★ the submission that counts", "")
 
@@ -51,7 +51,7 @@ async def test_the_result_names_the_owners_grader(run: LiveRun, tmp_path: Path) 
     executor = run.ended.context.executor
     executor.settings = replace(executor.settings, grader=grader)
     assert (await run.finish()).grader == "competition"
-    assert "the owner's grade.py" in page_of(run).prose
+    assert "your grade.py" in page_of(run).prose
 
 
 @pytest.mark.integration

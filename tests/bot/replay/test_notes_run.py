@@ -51,7 +51,7 @@ def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny:
     assert LATE not in prompts
     page = (Path(result["run"]) / "report.html").read_text()
     assert "1 undated note is treated as known from the start." in page
-    assert "dated after the clock and never shown: 1" in page
+    assert "dated after the simulated time and not shown: 1" in page
     assert bot("audit", result["run"]).exit_code == 0
     path = Path(result["run"]) / "prompts.jsonl"
     first, *others = (json.loads(line) for line in path.read_text().splitlines())

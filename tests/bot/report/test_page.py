@@ -88,7 +88,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
         "above the median, no medal, strictly better than 80.4% of 803 teams.",
         "No isolation",
         "nothing after 2017-12-15 00:00 UTC was known",
-        "3 teams lie outside the part shown.",
+        "3 teams are outside the range shown.",
         "Rank correlation 0.812 over",
         "timed out",
         "(4 killed by rule)",
@@ -168,8 +168,8 @@ def test_a_run_without_a_score_has_a_page(tmp_path: Path):
     changes = {"stopped_by": "the key is wrong", "misconfigured": True}
     shown = page(tmp_path, FakeRun(nodes=3, failing=0, community=False, changes=changes | _invalid()))
     assert "The submission is invalid and has no score: row 3: not a number" in shown.prose
-    assert "The search was stopped by: the key is wrong." in shown.prose
-    assert "The run had no community, and kept no ideas." in shown.prose
+    assert "The search stopped early: the key is wrong." in shown.prose
+    assert "The run had no community data and kept no ideas." in shown.prose
 
 
 def _invalid() -> dict[str, Any]:
@@ -189,7 +189,7 @@ def test_a_run_that_submitted_nothing_has_a_page(tmp_path: Path):
 def test_nodes_that_all_failed_have_a_page(tmp_path: Path):
     changes = {"chosen_node": None, "best_over_time": [], "hidden_scores": {}, "validation_score": None}
     shown = page(tmp_path, FakeRun(nodes=1, failing=1, changes=changes))
-    assert "there is nothing to compare" in shown.prose
+    assert "there is no comparison" in shown.prose
 
 
 @pytest.mark.integration
@@ -197,7 +197,7 @@ def test_a_page_without_the_snapshot_goes_without_the_board(tmp_path: Path):
     folder = write_run(tmp_path / "run", FakeRun(nodes=4))
     (folder / "snapshot").rename(tmp_path / "elsewhere")
     write_report(folder)
-    assert "The snapshot's leaderboard is gone" in Page((folder / "report.html").read_text()).prose
+    assert "The snapshot's leaderboard no longer exists" in Page((folder / "report.html").read_text()).prose
 
 
 @pytest.mark.integration
@@ -266,11 +266,11 @@ def test_what_several_guards_say_in_the_same_words_is_said_once(tmp_path: Path) 
 
 def test_a_run_without_guards_says_that_none_has_passed(usual: Page) -> None:
     assert "No guard ran." in usual.prose
-    assert "What guards found" not in usual.prose
+    assert "Guard findings" not in usual.prose
 
 
 def test_a_page_begins_with_the_answers_and_the_picture(usual: Page) -> None:
-    order = ("How good", "How sure", "Why it won", "What next", "Take it", "On the leaderboard", "The run Agent")
+    order = ("How good", "How sure", "Why it won", "What next", "Files", "On the leaderboard", "The run Agent")
     places = [usual.prose.index(words) for words in order]
     assert places == sorted(places)
 
@@ -287,7 +287,7 @@ def test_an_ongoing_run_has_a_page_from_what_is_known_so_far(tmp_path: Path) -> 
     write_report(folder)
     prose = Page((folder / "report.html").read_text(encoding="utf-8")).prose
     assert "The run is in progress: the best so far is node" in prose and "It will be graded at the end." in prose
-    assert "What leads" in prose and "Wait:" in prose
+    assert "What leads" in prose and "Reload this page later:" in prose
     assert not re.search("(gold|silver|bronze|no) medal", prose.partition("The run Agent")[0])
     write_result(RunFolder(folder), RunResult.model_validate(finished))
     assert not (folder / "so-far.json").exists(), "and the end takes its place"
