@@ -104,7 +104,7 @@ async def _check_competition(
         return replace(finding, result="; it ".join((finding.result, *map(str, kinds))))
     except (NotFound, Forbidden):
         # Kaggle gives the same answer for a wrong name and for some competitions that were not entered.
-        fix = f"check the name in [competitions.{slug}]: it must be the last part of the competition's address"
+        fix = f"check [competitions.{slug}] in bot.toml: the name must be the last part of the competition's address"
         fix += f"{await _meant(site, slug)}; or {_enter(slug)}"
         return Finding(slug, "fails", "not found on Kaggle, or you have not entered it", fix)
     except (KaggleError, SiteUnavailable) as error:

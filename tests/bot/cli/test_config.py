@@ -98,7 +98,7 @@ def test_what_is_configured_is_summed_up_without_keys(here: Path, monkeypatch: p
         '  models.fallback.1.model = "small"',
         "  competitions.spooky.submit = true",
         '  competitions.spooky.approve = "ask"',
-        "OPENAI_API_KEY: set, not shown",
+        "OPENAI_API_KEY: set (not shown)",
         "OTHER_API_KEY: not set",
         "spooky: files are sent to Kaggle when approved",
         "titanic: files are not sent to Kaggle",

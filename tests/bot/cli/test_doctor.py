@@ -291,14 +291,14 @@ def test_an_environment_that_is_configured_and_not_there_fails() -> None:
     done, checks = doctor()
     assert done.exit_code == 1
     assert checks["environment"]["status"] == "fails"
-    assert checks["environment"]["fix"].startswith("bot env create vision")
+    assert checks["environment"]["fix"].startswith("run bot env create vision")
 
 
 def test_it_shows_what_a_script_may_use_and_warns_if_that_is_too_much() -> None:
     Path("bot.toml").write_text("[sandbox]\nmemory_gb = 1.5\ndisk_gb = 20\n")
     _, checks = doctor()
     assert checks["machine"]["status"] == "warning", "that is little"
-    assert "a script may use 1.5 of" in checks["machine"]["result"]
+    assert "each script may use 1.5 of" in checks["machine"]["result"]
     assert "write 20 GB" in checks["machine"]["result"]
     Path("bot.toml").write_text("[sandbox]\nmemory_gb = 1e6\n")
     assert "set memory_gb" in doctor()[1]["machine"]["fix"]

@@ -86,5 +86,5 @@ def test_the_command_line_reads_what_was_kept() -> None:
     found = subprocess.run(
         [sys.executable, "-m", "bot", "config", "check"], capture_output=True, text=True, timeout=60, check=True
     )
-    assert "OPENAI_API_KEY: set, not shown" in found.stdout
+    assert "OPENAI_API_KEY: set (not shown)" in found.stdout
     assert KEY not in found.stdout

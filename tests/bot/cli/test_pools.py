@@ -66,7 +66,7 @@ def test_reports_are_listed_and_one_is_shown_in_full() -> None:
     assert (listed["number"], listed["score"], listed["best_node"], listed["ideas"]) == ("1", 0.4, 3, [1])
     assert "Letters help" in invoke("reports").stdout
     shown = invoke("reports", SPOOKY, "1").stdout
-    assert shown.startswith(f"{SPOOKY}, report 1: Letters help\nscore 0.4 of node 3; draft 1 of ideas 1\n")
+    assert shown.startswith(f"{SPOOKY}, report 1: Letters help\nscore 0.4 (node 3); draft 1 from ideas 1\n")
     assert "method:\n  Bayes over letters.\n" in shown
     assert "limitations:\n  Slow.\n" in shown
     assert objects("reports", SPOOKY, "1") == [listed]

@@ -20,4 +20,4 @@ def test_each_coder_has_its_line_and_one_that_is_not_installed_says_how_to(tmp_p
     assert absent.status == "fails"
     assert f"npm install --prefix {tmp_path} @openai/codex" in absent.result
     assert (other.status, "did you mean codex" in other.result) == ("fails", True)
-    assert (mine.status, mine.result) == ("ok", "started by its own command; `bot coder check mine` tests it")
+    assert (mine.status, mine.result) == ("ok", "runs its configured command; `bot coder check mine` tests it")

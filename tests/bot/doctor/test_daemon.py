@@ -56,7 +56,7 @@ def test_the_answer_notes_whether_a_daemon_runs(folder: Path) -> None:
 def test_a_folder_that_others_may_read_is_a_warning(folder: Path) -> None:
     folder.chmod(0o755)
     (found,) = check_daemon(settings(folder), ROOMY)
-    assert (found.status, (found.fix or "").startswith(f"chmod 700 {folder}")) == ("warning", True)
+    assert (found.status, (found.fix or "").startswith(f"run chmod 700 {folder}")) == ("warning", True)
 
 
 def test_a_disk_without_room_fails(folder: Path) -> None:
