@@ -125,8 +125,8 @@ def beyond_board(score: float, board: Sequence[float], card: TaskCard, noise: fl
     if best == median or card.oriented(score) - best <= max(best - median, noise):
         return None
     return (
-        f"the score of {score:.6g} is further beyond the leaderboard's best of {first:.6g} than that is beyond the median of "
-        f"{middle:.6g}"
+        f"the score of {score:.6g} beats the leaderboard's best score ({first:.6g}) by more than the best beats the median "
+        f"({middle:.6g})"
     )
 
 
@@ -136,5 +136,5 @@ def board_finding(score: float, board: Sequence[float], card: TaskCard) -> Guard
     if sentence is not None:
         return suspicious(_BEYOND_BOARD, sentence, score=score, best=board[0])
     return guard_passed(
-        _BEYOND_BOARD, f"the hidden score of {score:.6g} is not far beyond the leaderboard's best of {board[0]:.6g}"
+        _BEYOND_BOARD, f"the hidden score of {score:.6g} is not far beyond the leaderboard's best ({board[0]:.6g})"
     )

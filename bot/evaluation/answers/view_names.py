@@ -22,4 +22,4 @@ def view_kind(text: str) -> ViewKind:
     for kind in kinds:
         if kind == text:
             return kind
-    raise UsageError(f"No view named {text!r}; there are {', '.join(kinds)}.")
+    raise UsageError(f"Unknown view {text!r}; the views are {', '.join(kinds)}.")

@@ -28,7 +28,7 @@ def result_of(grade_py: Path, reply: dict[str, Any]) -> dict[str, Any]:
         SnapshotError: it needs a module that is missing.
     """
     if "invalid" in reply:
-        raise InvalidSubmission(f"The grader refuses it: {shorten(reply['invalid'])}")
+        raise InvalidSubmission(f"The grader rejected the submission: {shorten(reply['invalid'])}")
     failed = reply.get("failed")
     if failed is None:
         return reply
@@ -257,10 +257,10 @@ class GraderProcess:
     def _how_it_ended(self) -> str:
         """Return how the process ended, with what it printed."""
         if self._started is None:
-            return "grade.py's process ended."
+            return "The grade.py process ended."
         reason = self._started.last_words()
         status = self._started.end(_ENDING)  # killed at once, it would have no status of its own
-        return f"grade.py's process ended without an answer (status {status}){f': {reason}' if reason else '.'}"
+        return f"The grade.py process ended without a result (status {status}){f': {reason}' if reason else '.'}"
 
     def _start(self) -> None:
         """Start the process under bubblewrap, or without it if that does not work and is not required."""
@@ -270,7 +270,7 @@ class GraderProcess:
         if self._channel is None:
             reason = self._begin(contained=False)
         if self._channel is None:
-            raise InfrastructureFailure(f"The grader's process did not start: {reason}")
+            raise InfrastructureFailure(f"The grader process did not start: {reason}")
         try:
             reply = self._receive(_READY, self._limits.start_seconds)
         except BaseException:

@@ -64,7 +64,7 @@ def _in_folders(paths: Sequence[Path]) -> Iterator[tuple[str, Classes]]:
         if len(path.parts) > 2 or (len(path.parts) == 2 and path.parent.name.lower() not in ("train", "training")):
             classes_below[path.parent.parent][path] = path.parent.name
     for folder in sorted(classes_below, key=lambda f: ("train" not in f.as_posix().lower(), -len(classes_below[f]), f)):
-        yield f"the folders of {folder.as_posix()}/", classes_below[folder]
+        yield f"the names of the folders in {folder.as_posix()}/", classes_below[folder]
 
 
 def _in_names(paths: Sequence[Path]) -> Iterator[tuple[str, Classes]]:
@@ -77,7 +77,7 @@ def _in_names(paths: Sequence[Path]) -> Iterator[tuple[str, Classes]]:
         if min(map(len, words.values())) < 2:
             continue
         for place, name in ((0, "first"), (-1, "last")):
-            description = f"the {name} word of the names in {folder.as_posix()}/"
+            description = f"the {name} word of each file name in {folder.as_posix()}/"
             yield description, {path: words[place] for path, words in words.items()}
 
 
@@ -104,7 +104,7 @@ def _labels(classes: Classes, card: TaskCard, default: Sequence[str], sample: Ta
     if len(positive) != 1:
         names_in_words = " and ".join(sorted(sizes))
         fault = "it is unclear which of them is 1"
-        raise UnsupportedLayout(f"The training files seem to be of the classes {names_in_words}; {fault}.")
+        raise UnsupportedLayout(f"The training files seem to belong to the classes {names_in_words}; {fault}.")
     return {name: str(int(name == positive[0])) for name in sizes}
 
 

@@ -61,7 +61,7 @@ def melted(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> Lay
     row_columns = {key} if test is None else {key, *test.header}
     withheld = tuple(c for c in train.header if c not in row_columns or c in label_columns)
     ids, labels = tuple(train.column(key)), tuple(train.columns(label_columns))
-    note = f"each {key} is asked for in several rows of predictions"
+    note = f"each {key} has several rows of predictions"
     return Layout(card, train, test, sample, key, ids, withheld, label_columns, labels, None, form=form, notes=(note,))
 
 

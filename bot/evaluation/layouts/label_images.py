@@ -72,7 +72,7 @@ def files_with_labels(data_dir: Path, card: TaskCard, test: Rows | None, sample:
     pairs = [(inputs, labels) for inputs in folders for labels in folders if _pair(inputs, labels, folders, tested)]
     if len(pairs) != 1:
         raise UnsupportedLayout(
-            f"The sample asks for pixels; {len(pairs)} pairs of folders may be images and their labels."
+            f"The sample submission asks for pixels; {len(pairs)} pairs of folders could be images and their labels."
         )
     inputs, labels = (folders[folder] for folder in pairs[0])
     names = sorted(inputs.keys() & labels.keys())

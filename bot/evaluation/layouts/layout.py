@@ -139,8 +139,8 @@ def find_labels(
     elif len(unshared) == 1:
         return (unshared[0],), None
     raise UnsupportedLayout(
-        f"No column of {train.path.name} can be recognized as the labels of {', '.join(prediction_columns[:3])}; "
-        f"the test rows lack {', '.join(unshared[:5]) or 'none'}."
+        f"No column in {train.path.name} can be identified as the labels for {', '.join(prediction_columns[:3])}; "
+        f"columns missing from the test rows: {', '.join(unshared[:5]) or 'none'}."
     )
 
 
@@ -166,7 +166,7 @@ def check_rows(layout: Layout) -> None:
     name = layout.train.path.name
     if layout.groups != layout.ids and len(set(layout.ids)) != len(layout.ids):
         twice = Counter(layout.ids).most_common(1)[0][0]
-        raise UnsupportedLayout(f"{name} has the id {twice!r} more than once.")
+        raise UnsupportedLayout(f"{name} contains the id {twice!r} more than once.")
     if layout.form is ONE_BY_ONE:
         check_numbers(layout)
 
@@ -180,5 +180,5 @@ def check_numbers(layout: Layout) -> None:
             if finite_number(cell) is None:
                 raise UnsupportedLayout(
                     f"{layout.train.path.name}, row {row + 1}: the label {column!r} is {cell[:40]!r}, "
-                    f"but {layout.card.metric.name} takes numbers."
+                    f"but {layout.card.metric.name} requires numbers."
                 )

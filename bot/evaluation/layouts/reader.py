@@ -28,7 +28,7 @@ def read_layout(data_dir: Path, card: TaskCard) -> Layout:
     layout = _read(data_dir, card)
     if card.key_columns and not isinstance(layout.form, KeyedRowMapping):
         key = " and ".join(card.row_columns)
-        raise UnsupportedLayout(f"Training rows have no column {key}, which identifies rows of the sample submission.")
+        raise UnsupportedLayout(f"Training rows have no column {key}, which identifies rows in the sample submission.")
     return layout
 
 
@@ -57,14 +57,14 @@ def _read(data_dir: Path, card: TaskCard) -> Layout:
             continue
         if layout is not None:
             return layout
-    raise UnsupportedLayout(faults[0] if faults else "No train.csv and no other file with training labels.")
+    raise UnsupportedLayout(faults[0] if faults else "There is no train.csv or other file with training labels.")
 
 
 def read_sample(data_dir: Path, card: TaskCard) -> Table:
     """Open sample_submission.csv. Raises UnsupportedLayout: there is none with the task's columns, each once."""
     path = data_dir / "sample_submission.csv"
     if not path.is_file():
-        raise UnsupportedLayout("No sample_submission.csv.")
+        raise UnsupportedLayout("There is no sample_submission.csv.")
     sample = read_table(path)
     for column in card.columns:
         if sample.header.count(column) != 1:

@@ -54,7 +54,7 @@ def several_rows(layout: Layout) -> Layout:
     if prediction_kind(layout.card) != "text" or len(layout.label_columns) > 1:
         return layout
     texts = {rows[0]: " ".join(filter(None, (labels[row][0] for row in rows))) for rows in of_id.values()}
-    note = f"the rows of one {layout.id_column} make up one label"
+    note = f"the rows that share one {layout.id_column} make up one label"
     return replace(layout, classes=None, groups=ids, form=JoinedRowMapping(texts), notes=(note,))
 
 
@@ -79,7 +79,7 @@ def keyed_rows(
         candidates = [c for c in unshared if c not in key_columns]
         if len(prediction_columns) != 1 or len(candidates) != 1:
             name = train.path.name
-            raise UnsupportedLayout(f"No column of {name} can be recognized as the labels of {prediction_columns[0]}.")
+            raise UnsupportedLayout(f"No column in {name} can be identified as the labels for {prediction_columns[0]}.")
         label_columns = (candidates[0],)
     withheld = tuple(c for c in train.header if (c in unshared or c in label_columns) and c not in key_columns)
     labels, form = tuple(train.columns(label_columns)), KeyedRowMapping(tuple(train.columns(key_columns)))

@@ -74,7 +74,7 @@ def column_squares(y_true: Values, y_pred: Values, params: Params) -> Values:
     width = y_true.shape[1]
     columns = [int(place) for place in numbers(params, "columns", range(width), minimum=0)]
     if not columns or max(columns) >= width:
-        raise UsageError(f"metric.params.columns is {columns}; the {width} prediction columns are counted from 0.")
+        raise UsageError(f"metric.params.columns is {columns}; it must list prediction columns from 0 to {width - 1}.")
     return np.asarray(((y_true - y_pred) ** 2)[:, columns])
 
 
@@ -133,6 +133,6 @@ def pinball_loss(y_true: Values, y_pred: Values, params: Params) -> float:
     width = y_true.shape[1]
     quantiles = np.array(numbers(params, "quantiles", [0.5] * width, count=width, minimum=0.0))
     if (quantiles > 1).any():
-        raise UsageError(f"metric.params.quantiles is {quantiles.tolist()}; quantiles lie between 0 and 1.")
+        raise UsageError(f"metric.params.quantiles is {quantiles.tolist()}; quantiles must be between 0 and 1.")
     off = y_true - y_pred
     return float(np.maximum(quantiles * off, (quantiles - 1) * off).mean())

@@ -148,7 +148,7 @@ def binary_f_beta(y_true: Values, y_pred: Values, params: Params) -> float:
 
     beta = number(params, "beta", 1.0, minimum=0.0)
     if beta == 0:
-        raise UsageError("metric.params.beta is 0; it must be more.")
+        raise UsageError("metric.params.beta is 0; it must be greater than 0.")
     positive = _class_of(params.get("positive", 1))
 
     def f_beta(truth: Values, prediction: Values) -> float:

@@ -113,10 +113,10 @@ def _function(place: str) -> Any:
 
 
 _LOGARITHMS = Bounds(
-    low=0.0, reason="the metric takes the logarithm of 1 + prediction, so negative ones are not allowed"
+    low=0.0, reason="the metric takes the logarithm of 1 + prediction, so predictions must not be negative"
 )
-_SHARES = Bounds(low=0.0, reason="probabilities cannot be negative")
-_PROBABILITIES = Bounds(low=0.0, high=1.0, reason="probabilities lie between 0 and 1")
+_SHARES = Bounds(low=0.0, reason="probabilities must not be negative")
+_PROBABILITIES = Bounds(low=0.0, high=1.0, reason="probabilities must be between 0 and 1")
 
 _SMALLEST_DOUBLE = 2.220446049250313e-16
 """The step after 1.0, at which scikit-learn clips probabilities."""
@@ -189,7 +189,7 @@ _ALL = (
     _error_metric(
         "correlations.mean_angular_error",
         maximum=math.pi,
-        unblended="The mean of two angles need not lie between their directions.",
+        unblended="The mean of two angles is not always between the two directions.",
     ),
     _label_metric("labels.accuracy", rows="labels.accuracy"),
     _label_metric("labels.mean_columnwise_accuracy", rows="labels.mean_columnwise_accuracy"),
@@ -255,7 +255,7 @@ def nearest_metric(name: str) -> str:
 def metric_named(name: str) -> Metric:
     """Return the metric of that name. Raises UsageError: no metric has that name."""
     if name not in METRICS:
-        raise UsageError(f"The metric {name!r} is unknown; {nearest_metric(name)}")
+        raise UsageError(f"Unknown metric {name!r}; {nearest_metric(name)}")
     return METRICS[name]
 
 
@@ -283,7 +283,7 @@ def prediction_kind(card: TaskCard) -> PredictionKind:
     for kind in kinds:
         if kind_name == kind:
             return kind
-    raise UsageError(f"metric.params.predictions is {kind_name!r}; it is one of {', '.join(kinds)}.")
+    raise UsageError(f"metric.params.predictions is {kind_name!r}; it must be one of {', '.join(kinds)}.")
 
 
 def line_space(card: TaskCard) -> Space | None:

@@ -105,7 +105,7 @@ def _collect(rows: UntrustedRows, ids: Sequence[str], card: TaskCard, *, strict:
     room = rows.limits.file_bytes + _EACH_TEXT * len(ids) * len(columns)
     for number, row in rows:
         if len(row) != len(rows.header):
-            cells = f"{len(row):,} cells where the header has {len(rows.header):,}"
+            cells = f"{len(row):,} cells, but the header has {len(rows.header):,}"
             raise InvalidSubmission(f"{rows.name}, row {number}: {cells}.")
         count += 1
         identifier = row_key([row[i] for i in ids_at])

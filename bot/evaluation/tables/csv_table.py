@@ -87,7 +87,7 @@ class Table(Rows):
                         yield row
                     elif row:
                         raise UnsupportedLayout(
-                            f"{self.path.name}, line {reader.line_num}: {len(row)} cells where the header has {width}."
+                            f"{self.path.name}, line {reader.line_num}: {len(row)} cells, but the header has {width}."
                         )
             except csv.Error as error:
                 raise UnsupportedLayout(f"{self.path.name}, line {reader.line_num}: {error}.") from error

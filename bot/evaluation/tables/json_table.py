@@ -31,7 +31,7 @@ class JsonTable(Rows):
             with reading(self.path) as file:
                 for text, value in json_values(file):
                     if not isinstance(value, dict):
-                        raise UnsupportedLayout(f"{self.path.name} is not a table: it does not hold records.")
+                        raise UnsupportedLayout(f"{self.path.name} is not a table: not all of its values are records.")
                     yield text, value
         except (ValueError, RecursionError) as error:
             raise UnsupportedLayout(f"{self.path.name} cannot be read as JSON: {error}.") from error

@@ -19,7 +19,7 @@ _MAX_CHARACTERS = 60
 _SURROGATE = re.compile(r"(?<!\\)\\udc([89a-f][0-9a-f])")
 _NOT_TEXT = (
     (b"PK\x03\x04", "a zip archive or an Excel workbook"),
-    (b"\x1f\x8b", "compressed by gzip"),
+    (b"\x1f\x8b", "compressed with gzip"),
     (b"PAR1\x15", "a Parquet file"),
     (b"\x89PNG", "a PNG image"),
 )
@@ -27,9 +27,9 @@ _NOT_TEXT = (
 _ERRORS = {
     errno.ENOENT: "does not exist",
     errno.ENOTDIR: "does not exist",
-    errno.EACCES: "may not be read",
-    errno.EPERM: "may not be read",
-    errno.ELOOP: "is a link that leads back to itself",
+    errno.EACCES: "cannot be read: permission denied",
+    errno.EPERM: "cannot be read: permission denied",
+    errno.ELOOP: "is a symbolic link that points back to itself",
     errno.ENAMETOOLONG: "does not exist: its name is too long",
 }
 
@@ -75,16 +75,16 @@ class UntrustedRows:
             self._pending += len(line)
             self._total += len(line)
             if self._pending > longest:
-                hint = "; a quote in it may never be closed" if self._pending > len(line) else ""
+                hint = "; it may contain an unclosed quote" if self._pending > len(line) else ""
                 raise InvalidSubmission(f"{self._place()} is longer than {longest:,} characters{hint}.")
             if self._total > self.limits.file_bytes:
-                raise InvalidSubmission(f"{self.name} grows while it is read.")
+                raise InvalidSubmission(f"{self.name} grew while it was being read.")
             yield line
         if self._pending:
-            raise InvalidSubmission(f"{self._place()} has an opening quote without a closing one.")
+            raise InvalidSubmission(f"{self._place()} has an opening quote but no closing quote.")
 
     def _place(self) -> str:
-        return f"{self.name}, row {self._number + 1}" if self._number >= 0 else f"{self.name}: its header"
+        return f"{self.name}, row {self._number + 1}" if self._number >= 0 else f"{self.name}: the header"
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def open_rows(path: Path, limits: CsvReadLimits) -> Iterator[UntrustedRows]:
     with _open_untrusted(path, name) as raw:
         before = os.fstat(raw.fileno())
         if before.st_size > limits.file_bytes:
-            raise InvalidSubmission(f"{name} has {before.st_size:,} bytes; at most {limits.file_bytes:,} are sensible.")
+            raise InvalidSubmission(f"{name} has {before.st_size:,} bytes; at most {limits.file_bytes:,} are allowed.")
         head = raw.read(_HEAD)
         raw.seek(0)
         if (fault := _fault_of_head(head)) is not None:
@@ -179,11 +179,11 @@ def _reason(path: Path, error: OSError | ValueError) -> str:
     if not isinstance(error, OSError):
         return "is not a valid file name"
     if error.errno == errno.ENOENT and path.is_symlink():
-        return "is a link to nothing"
+        return "is a broken link"
     return _ERRORS.get(error.errno or 0, f"cannot be read: {error.strerror or error}")
 
 
 def _refuse_changed(raw: io.FileIO, before: os.stat_result, name: str) -> None:
     after = os.fstat(raw.fileno())
     if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        raise InvalidSubmission(f"{name} changed while it was read.")
+        raise InvalidSubmission(f"{name} changed while it was being read.")

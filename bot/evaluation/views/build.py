@@ -103,10 +103,10 @@ def build_view(
     """
     view = view_kind(name)
     if labels_dir.resolve().is_relative_to(out_dir.resolve()):
-        raise UsageError("The labels' folder must not lie in the view.")
+        raise UsageError("The labels folder must not be inside the view.")
     for view_file in _VIEW_FILES:
         if (data_dir / view_file).exists():
-            raise UnsupportedLayout(f"The competition has a file {view_file} of its own.")
+            raise UnsupportedLayout(f"The competition already has a file named {view_file}.")
     layout = read_layout(data_dir, card)
     if not isinstance(layout.train, FileTable):
         check_names(data_dir, layout)
@@ -168,7 +168,7 @@ def build_folds(
     validated = [row for row in train if layout.form.has_prediction_rows(row) and fold_of.get(row, -1) >= 0]
     # A few large groups may be withheld as whole folds: those that are left will do.
     if len({fold_of[row] for row in validated}) < FEWEST_FOLDS:
-        raise UnsupportedLayout(f"The training rows are too few for {folds} folds ({note}).")
+        raise UnsupportedLayout(f"There are too few training rows for {folds} folds ({note}).")
     staging = _staging(out_dir)
     labels_dir.mkdir(parents=True, exist_ok=True)
     rows = ViewRows((), validated, ())
@@ -223,10 +223,10 @@ def _put_in_place(staging: Path, out_dir: Path) -> None:
 
 
 _DRAWING: Mapping[SplitKind, str] = {
-    "stratified": "drawn at random, stratified by {label}: {note}",
-    "random": "drawn at random, not stratified, as {note}",
-    "time": "{note}, since the test rows were split off by time",
-    "grouped": "{note}, since no group of the test rows is among the training rows",
+    "stratified": "sampled at random, stratified by {label}: {note}",
+    "random": "sampled at random, not stratified, because {note}",
+    "time": "{note}, because the test rows were split off by time",
+    "grouped": "{note}, because no group in the test rows occurs in the training rows",
 }
 
 
@@ -234,13 +234,13 @@ def _describe_draw(layout: Layout, view: ViewKind, split: RowSplit, rows: ViewRo
     total, train_count, validation_count = len(layout.ids), len(rows.train), len(rows.validation)
     train, validation = layout.train.path.name, validation_name(layout.train)
     if view == "full":
-        return f"{validation} repeats {validation_count:,} of the {total:,} rows of {train}."
+        return f"{validation} repeats {validation_count:,} of the {total:,} rows in {train}."
     drawing = _DRAWING[split.kind].format(note=split.note, label=layout.label_columns[0])
     hidden_count = total - train_count - validation_count
     hidden_words = f" The other {hidden_count:,} are in neither." if hidden_count else ""
     return (
-        f"Of the {total:,} training rows {train_count:,} are in {train}, with labels, and {validation_count:,} "
-        f"({validation_count / total:.0%}) in {validation}, without: {drawing}.{hidden_words}"
+        f"Of the {total:,} training rows, {train_count:,} are in {train} with labels, and {validation_count:,} "
+        f"({validation_count / total:.0%}) are in {validation} without labels: {drawing}.{hidden_words}"
     )
 
 

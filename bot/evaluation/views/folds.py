@@ -85,8 +85,8 @@ def _by_time(layout: Layout, labelled: Sequence[int], column: str, folds: int) -
         rows = [row for row in labelled if stretches[times[row]] == stretch]
         fold_of |= {row: block - int(forward) for row, block in time_blocks(rows, times, blocks)}
     if forward:
-        return fold_of, True, f"by {column}, each learns from what is earlier"
-    return fold_of, False, f"blocks by {column}; test rows lie between training rows, so what is later is known"
+        return fold_of, True, f"by {column}; each fold is predicted from earlier rows only"
+    return fold_of, False, f"blocks by {column}; test rows lie between training rows, so later rows are known"
 
 
 def _by_unit(

@@ -33,7 +33,7 @@ def check_names(data_dir: Path, layout: Layout) -> None:
                 leaked += 1
                 labels_found.add(labels[row])
     if matched >= min(_FEWEST, len(labels)) and leaked >= _SHARE * matched and len(labels_found) > 1:
-        raise UnsupportedLayout("The names or folders of the training files hold the labels.")
+        raise UnsupportedLayout("The names or folders of the training files reveal the labels.")
 
 
 def row_of(name: str, labels: Mapping[str, str]) -> str | None:

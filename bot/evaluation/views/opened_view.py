@@ -102,7 +102,7 @@ class OpenedView:
         """The validation rows as the view holds them, in whatever format. Raises UnsupportedLayout."""
         path = next((self.folder / name for name in VALIDATION if (self.folder / name).is_file()), None)
         if path is None:
-            raise UnsupportedLayout("The view holds no validation rows.")
+            raise UnsupportedLayout("The view contains no validation rows.")
         return read_any(path)
 
     @cached_property
@@ -129,7 +129,7 @@ class OpenedView:
             keys = (row_key((id, *cells)) for id, cells in zip(self._validation_ids, key_cells, strict=False))
             places_by_row = [[places_by_key[key].pop()] if places_by_key[key] else () for key in keys]
         if not any(places_by_row) or not (all(places_by_row) or form.has_many_rows):
-            raise UnsupportedLayout(f"The rows of {table.path.name} are not those of sample_validation.csv.")
+            raise UnsupportedLayout(f"The rows in {table.path.name} do not match those in sample_validation.csv.")
         number_of_place = {place: number for number, place in enumerate(self.places)}
         return [[number_of_place[place] for place in places if place in number_of_place] for places in places_by_row]
 

@@ -111,12 +111,12 @@ def carry(source: Path, target: Path, withheld: WithheldRows) -> str | None:
             place, keys, total = table.header.index(key), withheld.key(key)[0], sum(1 for _ in table.rows())
             part = (row for row in table.rows() if row[place] not in keys)
             count = write_table(target, table.header, part, table.delimiter)
-            return f"{name}: {total - count} rows of withheld ids dropped"
+            return f"{name}: {total - count} rows with withheld ids removed"
         except UnsupportedLayout as error:
             target.unlink(missing_ok=True)
             return f"{name} left out: {error}"
     if _may_hold_labels(source, withheld):
-        return f"{name} left out: it may hold the labels"
+        return f"{name} left out: it may contain the labels"
     share_readable(source, target)
     return None
 
@@ -159,8 +159,8 @@ def swap_sibling(source: Path, target: Path, withheld: WithheldRows, validation:
         keys = {cells[row] for row in (validation if word == "test" else withheld.rows)}
         part = (row for row in trained.rows() if (row[key_place] in keys) == (word == "test"))
         count = write_table(target, trained.header, part, trained.delimiter)
-        stand_ins = f"{count} rows, of those that stand in for the test"
-        return f"{source.name}: {stand_ins if word == 'test' else 'rows of withheld ids dropped'}"
+        stand_ins = f"kept the {count} rows that belong to the pseudo-test rows"
+        return f"{source.name}: {stand_ins if word == 'test' else 'rows with withheld ids removed'}"
     return None
 
 

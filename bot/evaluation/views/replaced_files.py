@@ -79,7 +79,7 @@ def replaced_files(
                 if ids[row] in files:
                     replaced.added.append((test_pattern, path_of(test_pattern, ids[row]), pattern, files[ids[row]]))
     if any(not zipfile.is_zipfile(data_dir / path) for path in replaced.archives):
-        raise UnsupportedLayout("The rows' files are in an archive that cannot be rewritten.")
+        raise UnsupportedLayout("The rows' files are in an archive that is not a zip file, so it cannot be rewritten.")
     return replaced
 
 
@@ -108,7 +108,7 @@ def rewrite_archive(data_dir: Path, archive: Path, changes: ReplacedFiles, out: 
     """Write a zip archive without what is left out and with what is added; return a note on it."""
     members = changes.members.get(archive, set())
     if not zipfile.is_zipfile(data_dir / archive):
-        return f"{archive.name} left out: it holds files of withheld rows"
+        return f"{archive.name} left out: it contains files that belong to withheld rows"
     target = out / archive
     target.parent.mkdir(parents=True, exist_ok=True)
     count = 0
@@ -126,7 +126,7 @@ def rewrite_archive(data_dir: Path, archive: Path, changes: ReplacedFiles, out: 
         for path, content in _contents(data_dir, changes, archive):
             new.writestr(member(path, packed=False), content)
             count += 1
-    return f"{archive.name}: {len(members)} files left out" + (f", {count} put in" if count else "")
+    return f"{archive.name}: {len(members)} files removed" + (f", {count} added" if count else "")
 
 
 def put_added(data_dir: Path, changes: ReplacedFiles, out: Path) -> None:

@@ -104,7 +104,7 @@ def _files(layout: Layout) -> RowSimilarity | None:
         {id: tuple(stamps[place] for place in places) for id, places in side.items() if stamps.keys() >= set(places)}
         for side in (train, test)
     )
-    return _likeness("have the file of a training row", [keys.get(id) for id in layout.ids], test_keys.values())
+    return _likeness("have the same file as a training row", [keys.get(id) for id in layout.ids], test_keys.values())
 
 
 def _by_id(files_by_pattern: Mapping[Pattern, Mapping[str, str]]) -> _Places:
@@ -143,4 +143,4 @@ def _shared_group(layout: Layout) -> RowSimilarity | None:
     column, share, rows = shared_group
     cells = layout.train.column(column)
     keys = [None if cell.strip().lower() in NO_LABEL else cell for cell in cells]
-    return RowSimilarity(f"belong to a {column!r} that training rows have", keys, share, rows)
+    return RowSimilarity(f"share their {column!r} with training rows", keys, share, rows)

@@ -86,7 +86,9 @@ def split_rows(layout: Layout, seed: int, version: int, withholding: Withholding
     similarities, unlike = likenesses(layout), list[str]()
     split = _by_time(layout, labelled, shares, budget, seeded(seed, version, "latest rows"))
     if split is not None and not _keeps_ids(layout, split.parts):
-        unlike.append(f"the test rows were split off by time ({split.column}), which would separate rows of one id")
+        unlike.append(
+            f"the test rows were split off by time ({split.column}), which would separate rows with the same id"
+        )
         split = None
     if split is None:
         rng = partial(seeded, seed, version)
@@ -95,7 +97,7 @@ def split_rows(layout: Layout, seed: int, version: int, withholding: Withholding
             split = _varied(layout, labelled, split, seeded(seed, version, "variation"))
     train, holdout, final = (split.rows(part) for part in PARTS)
     if not holdout or not final or not train:
-        raise UnsupportedLayout(f"The training rows cannot be split ({split.note}): a part would be empty.")
+        raise UnsupportedLayout(f"The training rows cannot be split ({split.note}): one part would be empty.")
     return replace(split, unlike=(*unlike, *unlike_test(similarities, train, holdout + final)))
 
 
@@ -159,7 +161,7 @@ def _by_time(
             for rows in in_order:
                 _cut_tail(rows, times, parts, shares)
         count = max(stretches.values()) + 1
-        note = f"the latest rows by {column}{f' of each of {count} stretches' if count > 1 else ''}"
+        note = f"the latest rows by {column}{f' in each of {count} periods' if count > 1 else ''}"
         return RowSplit("time", tuple(parts), note, Units(tuple(range(len(parts)))), column)
     return None
 
@@ -199,11 +201,11 @@ def _group_column(layout: Layout, unlike: list[str]) -> tuple[str | None, str | 
     if fold_column is None:
         return None, None
     divides_ids = not _keeps_ids(layout, layout.train.column(fold_column))
-    reason = "" if group_column else "the training rows have too few for whole ones to be withheld"
+    reason = "" if group_column else "the training rows have too few groups to withhold whole ones"
     if group_column and divides_ids:
-        reason = "rows of one id are of several"
+        reason = "rows with the same id belong to different groups"
     if reason:
-        unlike.append(f"no {fold_column!r} of the test rows is among the training rows, but {reason}")
+        unlike.append(f"no {fold_column!r} in the test rows occurs in the training rows, but {reason}")
     return None if reason else group_column, None if divides_ids or not reason else fold_column
 
 
@@ -227,7 +229,7 @@ def _by_likeness(
         if split is not None:
             return split
         unlike.append(
-            f"no {column!r} of the test rows is among the training rows, but whole ones are too large to withhold"
+            f"no {column!r} in the test rows occurs in the training rows, but the groups are too large to withhold"
         )
         units, fold_column = units_of(layout, labelled, similarities, None, shares, rng("units")), column
     return replace(_of_strata(layout, labelled, units, budget, rng("strata")), fold_column=fold_column)
@@ -265,7 +267,7 @@ def _of_groups(
     fewest = min(count_halves(drawn_units))
     note = f"{len(drawn_units)} of {len(groups)} whole groups by {column}"
     if fewest < LEAST_GROUPS:
-        note += f", only {fewest} of them in one half of these, as groups are large"
+        note += f", with only {fewest} of them in one of the halves, because the groups are large"
     return _drawn_split("grouped", layout, drawn_units, note, units, column) if fewest else None
 
 

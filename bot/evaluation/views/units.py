@@ -105,7 +105,7 @@ def unlike_test(similarities: Sequence[RowSimilarity], train: Sequence[int], wit
         if abs(share - tested) > max(LEAST_APART, ERRORS * error):
             kind = "better" if share > tested else "worse"
             sentences.append(
-                f"{share:.1%} of the withheld rows {likeness.kind}, but {tested:.1%} of the test rows: "
-                f"the score may be {kind} than the test's"
+                f"{share:.1%} of the withheld rows {likeness.kind}, but {tested:.1%} of the test rows do: "
+                f"the score may be {kind} than on the test rows"
             )
     return sentences

@@ -73,7 +73,7 @@ def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path
             isinstance(layout.form, KeyedRowMapping) and set(layout.card.row_columns) <= set(test.header)
         )
         if not same_format or absent or (not one_by_one and layout.card.id_column in test.header):
-            raise UnsupportedLayout(f"Training rows cannot replace those of {test.path.name}.")
+            raise UnsupportedLayout(f"The rows in {test.path.name} cannot be replaced with training rows.")
         table.write_chosen(out / test.path.relative_to(data_dir), columns, rows.validation)
     write_sample(layout, rows, out / SAMPLE)
     write_labels(layout, rows, labels_dir)
@@ -148,7 +148,7 @@ def write_others(
             (out / path).unlink()
             yield rewrite_archive(data_dir, path, changes, out)
     if changes.files:
-        yield f"{len(changes.files)} files of withheld rows left out"
+        yield f"{len(changes.files)} files that belong to withheld rows were left out"
     put_added(data_dir, changes, out)
 
 

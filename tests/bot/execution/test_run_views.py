@@ -33,7 +33,7 @@ async def test_a_view_lies_in_a_folder_of_its_name(tmp_path: Path, worker: Worke
     full = await found.view("full")
     assert full.data == tmp_path / "run" / "views" / "full"
     assert full.truth.is_file() and found.self_reported is None
-    with pytest.raises(UsageError, match="No view named"):
+    with pytest.raises(UsageError, match="Unknown view"):
         await found.view("../holdout")
 
 

@@ -32,7 +32,7 @@ def test_the_built_in_model_scores_itself_and_the_hidden_test_grades_it(bot: Bot
     snapshot = unsplittable(tmp_path / "s")
     options = ("--model", "builtin", "--steps", 2, "--sandbox", "process", "--json")
     (result,) = results(bot("replay", snapshot, *options))
-    reason = "The competition has a file validation.csv of its own."
+    reason = "The competition already has a file named validation.csv."
     assert result["self_reported"] == reason
     assert result["valid_submission"] and result["score"] is not None and result["validation_score"] is not None
     assert (result["prediction_source"], result["final_score"]) == ("holdout", None)

@@ -158,7 +158,7 @@ def _score(
     result = grade(submission, answers)
     value = np.asarray(result)
     if value.dtype.kind not in "biuf" or value.size != 1:
-        raise TypeError(f"grade gave back {type(result).__name__}, not a number")
+        raise TypeError(f"grade returned {type(result).__name__}, not a number")
     score = float(value.item())
     return {"score": score if np.isfinite(score) else None}
 

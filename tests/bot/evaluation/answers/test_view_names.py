@@ -13,5 +13,5 @@ def test_a_name_is_written_as_it_was_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "fold", "Holdout", "holdout ", "../holdout", "fold 1/5"])
 def test_anything_else_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="No view named"):
+    with pytest.raises(UsageError, match="Unknown view"):
         view_kind(name)

@@ -73,7 +73,7 @@ def test_auroc_inputs_are_matched_by_id_and_must_be_probabilities() -> None:
     for wrong in ({"p": [0.1, 1.2, 0.3]}, {"p": ["x", "y", "z"]}, {"id": ["a", "b", "z"]}):
         with pytest.raises(InvalidSubmissionError):
             utils.prepare_for_auroc_metric(submission.assign(**wrong), answers, "id", "p")
-    with pytest.raises(InvalidSubmissionError, match="has 2 rows where the answers have 3"):
+    with pytest.raises(InvalidSubmissionError, match="has 2 rows, but the answers have 3"):
         utils.prepare_for_auroc_metric(submission.head(2), answers, "id", "p")
 
 

@@ -60,7 +60,9 @@ def test_a_score_is_a_finite_number_or_none_whatever_else_the_grader_does(
 
 
 def test_a_refusal_is_passed_on_in_one_line(grader: GraderProcess, place: Path) -> None:
-    with pytest.raises(InvalidSubmission, match="The grader refuses it: the third row is not to my liking") as found:
+    with pytest.raises(
+        InvalidSubmission, match="The grader rejected the submission: the third row is not to my liking"
+    ) as found:
         deed(grader, place, "refuse")
     assert not isinstance(found.value, GraderFailed)
 
@@ -232,8 +234,8 @@ def test_a_grade_py_that_cannot_be_loaded_is_the_snapshots_fault(tmp_path: Path,
         ("spin", "longer", False),
         ("bomb", "out of memory", True),
         ("bomb", "out of memory", False),
-        ("leave", "ended without an answer", True),
-        ("leave", "ended without an answer", False),
+        ("leave", "ended without a result", True),
+        ("leave", "ended without a result", False),
     ],
 )
 def test_a_grader_that_runs_away_is_stopped_and_the_next_score_gets_a_fresh_process(
@@ -283,7 +285,7 @@ def test_it_runs_without_bubblewrap_where_that_is_not_installed(place: Path, mon
 def test_one_that_ends_while_it_is_loaded_is_not_tried_again_without_containment(tmp_path: Path) -> None:
     needs.bubblewrap()
     grade_py = competition(tmp_path, "import os\nos._exit(3)\n")
-    with closing(GraderProcess(grade_py)) as grader, pytest.raises(GraderStopped, match="ended without an answer"):
+    with closing(GraderProcess(grade_py)) as grader, pytest.raises(GraderStopped, match="ended without a result"):
         score_file(grader, tmp_path / "answers.csv", tmp_path / "answers.csv")
 
 

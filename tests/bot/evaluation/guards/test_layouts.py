@@ -188,13 +188,13 @@ def test_a_guard_that_cannot_run_says_so_in_words(tmp_path: Path) -> None:
     sentences = {
         one.sentence for one in guard_view(LabelledView(view, labels.parent, task)) if one.verdict == "not run"
     }
-    expected = "it failed: The rows of validation.json are not those of sample_validation.csv."
+    expected = "it failed: The rows in validation.json do not match those in sample_validation.csv."
     assert sentences == {expected}
     (view / "validation.json").unlink()
     (result,) = {
         one.sentence for one in guard_view(LabelledView(view, labels.parent, task)) if one.verdict == "not run"
     }
-    assert result == "it failed: The view holds no validation rows."
+    assert result == "it failed: The view contains no validation rows."
 
 
 def guards_of(data: Path, task: TaskCard) -> dict[str, GuardFinding]:

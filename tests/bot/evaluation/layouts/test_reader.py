@@ -58,10 +58,10 @@ def test_truth_values_become_numbers_where_the_metric_wants_numbers(tmp_path):
         (lambda d: (d / "train.csv").unlink(), "No train.csv"),
         (lambda d: (d / "sample_submission.csv").unlink(), "No sample_submission.csv"),
         (lambda d: write(d / "train.csv", ["what", "x", "y"], [[1, 2, 3]]), "one column 'id'"),
-        (lambda d: write(d / "train.csv", ["id", "x"], [[1, 2]]), "No column of train.csv can be recognized"),
+        (lambda d: write(d / "train.csv", ["id", "x"], [[1, 2]]), "No column in train.csv can be identified"),
         (
             lambda d: write(d / "train.csv", ["id", "x", "v", "w"], [[1, 2, 3, 4]]),
-            "No column of train.csv can be recognized",
+            "No column in train.csv can be identified",
         ),
         (lambda d: write(d / "train.csv", ["id", "x", "y"], [[1, 2, 3], [1, 2, 4]]), "the id '1' more than once"),
         (lambda d: write(d / "train.csv", ["id", "x", "y"], [[1, 2, "high"]]), "row 1: the label 'y' is 'high'"),

@@ -192,8 +192,8 @@ def test_a_view_shows_how_its_rows_were_drawn(tmp_path):
     info = build_view(data, task, "holdout", 0, tmp_path / "data", tmp_path / "labels")
     text = preview(tmp_path / "data", task, tmp_path / "labels")
     assert (
-        f"Of the 200 training rows {info.train_rows} are in train.csv, with labels, and {info.validation_rows} (30%) in "
-        "validation.csv, without: drawn at random, stratified by y: each of 2 classes in every part."
+        f"Of the 200 training rows, {info.train_rows} are in train.csv with labels, and {info.validation_rows} (30%) are in "
+        "validation.csv without labels: sampled at random, stratified by y: each of 2 classes in every part."
     ) in text
     assert "validation.csv and test.csv have the same columns without y." in text
 
@@ -263,7 +263,7 @@ def test_previews_of_real_views_say_what_a_competitor_needs(slug, tmp_path):
 WANTED = {
     "aerial-cactus-identification": ("{id} in train.zip: 14,175 of 14,175", "all 32 × 32 pixels, RGB"),
     "bike-sharing-demand": (
-        "the latest rows by datetime of each of 24 stretches",
+        "the latest rows by datetime in each of 24 periods",
         "casual, registered, count",
         "in test.csv",
     ),

@@ -39,7 +39,7 @@ def test_rows_and_columns_may_come_in_any_order(sample):
         ("id,y\na,1\nb,2\nc,-inf\n", "row 3 (id 'c'): the value of 'y' is not finite: '-inf'"),
         ("id,y\na,high\nb,2\nc,3\n", "row 1 (id 'a'): the value of 'y' is not a number: 'high'"),
         ("id,y\na,1_000\nb,2\nc,3\n", "is not a number: '1_000'"),
-        ("id,y\na,1,2\nb,2\nc,3\n", "row 1: 3 cells where the header has 2"),
+        ("id,y\na,1,2\nb,2\nc,3\n", "row 1: 3 cells, but the header has 2"),
         ("<html>not found</html>", "lacks the columns 'id', 'y'"),
     ],
 )

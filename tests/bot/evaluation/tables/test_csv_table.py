@@ -32,7 +32,7 @@ def test_the_delimiter_is_found_from_the_header(tmp_path):
 
 def test_a_ragged_row_is_named_by_its_line(tmp_path):
     (tmp_path / "in.csv").write_text("a,b\n1,2\n\n1,2,3\n")
-    with pytest.raises(UnsupportedLayout, match=r"in.csv, line 4: 3 cells where the header has 2"):
+    with pytest.raises(UnsupportedLayout, match=r"in.csv, line 4: 3 cells, but the header has 2"):
         list(read_table(tmp_path / "in.csv").rows())
 
 

@@ -23,8 +23,8 @@ def test_what_is_no_plain_file_is_never_waited_for(sample, tmp_path):
     for name, expected in {
         "pipe.csv": "is not a plain file",
         "folder.csv": "is a folder",
-        "nothing.csv": "is a link to nothing",
-        "loop.csv": "leads back to itself",
+        "nothing.csv": "is a broken link",
+        "loop.csv": "points back to itself",
         "zero.csv": "is not a plain file",
         "gone.csv": "does not exist",
         "gone\n.csv": "'gone\\n.csv' does not exist",
@@ -58,11 +58,11 @@ def test_a_file_that_may_not_be_read_is_reported():
         path.write_text(GOOD)
         path.chmod(0)
         Path(folder).chmod(0o755)
-        with as_somebody(), pytest.raises(InvalidSubmission, match="may not be read"), open_rows(path, LIMITS):
+        with as_somebody(), pytest.raises(InvalidSubmission, match="permission denied"), open_rows(path, LIMITS):
             pass
         Path(folder).chmod(0)
         with as_somebody():
-            assert "may not be read" in (fault_of_place(path) or "")
+            assert "cannot be read: permission denied" in (fault_of_place(path) or "")
         Path(folder).chmod(0o700)
 
 
@@ -71,7 +71,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, after):
     path = tmp_path / "submission.csv"
     path.write_text(GOOD)
     os.utime(path, (1, 1))
-    refused = pytest.raises(InvalidSubmission, match=r"submission\.csv changed while it was read")
+    refused = pytest.raises(InvalidSubmission, match=r"submission\.csv changed while it was being read")
     with refused, open_rows(path, LIMITS) as rows:
         next(iter(rows))
         path.write_text(after)
@@ -82,7 +82,7 @@ def test_a_file_that_somebody_goes_on_writing_is_not_read_for_ever(tmp_path):
     path = tmp_path / "submission.csv"
     path.write_text("id,y\n" + "1,2\n" * 5)
     numbers = []
-    refused, appending = pytest.raises(InvalidSubmission, match="changed while it was read"), path.open("a")
+    refused, appending = pytest.raises(InvalidSubmission, match="changed while it was being read"), path.open("a")
     with appending, refused, open_rows(path, CsvReadLimits(2000, 1000)) as rows:
         for number, _ in rows:
             numbers.append(number)

@@ -133,7 +133,7 @@ def test_another_table_with_labels_is_filtered(data):
     write(data / "features.csv", ["id", "z"], [[identifier, 1] for identifier in both])
     info, out, _ = view(data)
     assert column(out / "extra" / "folds.csv", "id") == column(out / "train.csv", "id")
-    assert "folds.csv: 300 rows of withheld ids dropped" in info.notes
+    assert "folds.csv: 300 rows with withheld ids removed" in info.notes
     assert (out / "features.csv").samefile(data / "features.csv")
 
 
@@ -182,7 +182,7 @@ def test_files_named_or_filed_by_their_labels_are_refused(tmp_path, name):
     with zipfile.ZipFile(data / "train.zip", "w") as archive:
         for identifier, label in rows:
             archive.writestr(name.format(id=identifier.removesuffix(".jpg"), label=label), b"")
-    with pytest.raises(UnsupportedLayout, match="names or folders of the training files hold the labels"):
+    with pytest.raises(UnsupportedLayout, match="names or folders of the training files reveal the labels"):
         view(data, task=card("accuracy"))
 
 
@@ -193,7 +193,7 @@ def test_a_competitions_own_validation_file_is_refused(data):
 
 
 def test_labels_may_not_lie_in_the_view(data, tmp_path):
-    with pytest.raises(UsageError, match="must not lie in the view"):
+    with pytest.raises(UsageError, match="must not be inside the view"):
         build_view(data, TASK, "holdout", 0, tmp_path / "v", tmp_path / "v" / "labels")
 
 

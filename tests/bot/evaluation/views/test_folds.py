@@ -80,7 +80,7 @@ def test_where_the_test_comes_last_each_fold_learns_from_earlier_rows_alone(tmp_
     competition(tmp_path, train, [[f"t{n}", day] for n, day in enumerate(days(30, 120))], header=("id", "day", "y"))
     layout = read_layout(tmp_path, card())
     folds = folds_of(layout, 4)
-    assert folds.split.kind == "time" and folds.forward and "learns from what is earlier" in folds.note
+    assert folds.split.kind == "time" and folds.forward and "predicted from earlier rows only" in folds.note
     blocks = [[train[row][1] for row in rows] for rows in (folds.never, *folds.rows)]
     assert all(max(earlier) < min(later) for earlier, later in pairwise(blocks))
 

@@ -114,7 +114,7 @@ def test_each_half_has_four_groups_where_the_rows_allow_it(tmp_path):
 
 def test_fewer_groups_are_reported(tmp_path):
     split = split_of(grouped(tmp_path, 40))
-    assert split.kind == "grouped" and "only 2 of them in one half" in split.note
+    assert split.kind == "grouped" and "only 2 of them in one of the halves" in split.note
     assert [len(half) for half in halves_of(split, lambda row: row % 40)] == [2, 2]
 
 

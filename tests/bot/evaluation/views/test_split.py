@@ -44,7 +44,7 @@ def test_classes_too_small_to_part_stay_in_train(tmp_path):
     layout = classes_of(tmp_path, [20, 20, 2, 1])
     split = split_rows(layout, 0, 1)
     assert {layout.labels[row][0] for row in split.rows("holdout", "final")} == {"0", "1"}
-    assert "2 classes of one or two rows stay in train" in split.note
+    assert "2 classes with only one or two rows stay in train" in split.note
 
 
 def test_labels_that_hardly_repeat_are_split_at_random(tmp_path):

@@ -78,7 +78,7 @@ def test_a_test_that_repeats_rows_which_the_hold_out_cannot_repeat_is_reported(t
     layout, keys = copies(tmp_path, 0.8)
     (found,) = split_of(layout).unlike
     assert f"{apart(split_of(layout), keys):.1%} of the withheld rows repeat a training row, but 80.0%" in found
-    assert found.endswith("the score may be worse than the test's")
+    assert found.endswith("the score may be worse than on the test rows")
 
 
 def test_texts_are_equal_but_for_case_and_punctuation(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_test_of_other_groups_than_the_few_of_the_training_rows_is_reported(tm
     split = split_of(read_layout(competition(tmp_path, train, test), card("accuracy")))
     assert split.kind == "stratified"
     (found,) = split.unlike
-    assert found.startswith("no 'x' of the test rows is among the training rows, but the training rows have too few")
+    assert found.startswith("no 'x' in the test rows occurs in the training rows, but the training rows have too few")
 
 
 def test_ids_that_a_cut_in_time_would_part_are_reported(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_ids_that_a_cut_in_time_would_part_are_reported(tmp_path: Path) -> None:
     test = [[f"r{n % 100}", day] for n, day in enumerate(days[300:])]
     split = split_of(read_layout(competition(tmp_path, train, test), card("accuracy")))
     assert split.kind == "stratified"
-    assert split.unlike[0] == "the test rows were split off by time (x), which would separate rows of one id"
+    assert split.unlike[0] == "the test rows were split off by time (x), which would separate rows with the same id"
 
 
 def test_a_unit_grows_no_larger_than_it_may() -> None:

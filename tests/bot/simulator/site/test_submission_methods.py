@@ -54,7 +54,7 @@ def test_an_invalid_file_ends_in_an_error_that_says_why_and_costs_nothing(here: 
     here.settle()
     failed = one(here, ref)
     assert (failed["status"], failed["publicScore"]) == ("ERROR", "")
-    assert "probabilities lie between 0 and 1" in failed["errorDescription"]
+    assert "probabilities must be between 0 and 1" in failed["errorDescription"]
     limits = here.client.compete("GetSubmissionLimits")
     assert (limits["numAllowedNow"], limits.get("numToday", 0), limits["numTotal"]) == (5, 0, 1)
 

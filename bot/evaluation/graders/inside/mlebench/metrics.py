@@ -12,7 +12,7 @@ def dice_coefficient(first: Any, second: Any, both_empty_value: float = float("n
     Raises AssertionError: the shapes differ.
     """
     a, b = np.asarray(first).astype(bool), np.asarray(second).astype(bool)
-    assert a.shape == b.shape, f"the masks have the shapes {a.shape} and {b.shape}"  # noqa: S101 - graders catch it
+    assert a.shape == b.shape, f"the masks have different shapes, {a.shape} and {b.shape}"  # noqa: S101 - graders catch it
     total = int(a.sum()) + int(b.sum())
     return both_empty_value if total == 0 else 2.0 * int((a & b).sum()) / total
 

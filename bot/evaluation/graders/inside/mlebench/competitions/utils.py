@@ -56,7 +56,7 @@ def one_hot_dfs_to_log_loss_inputs(
     prediction = submission_one_hot[answer_columns].sort_values(id_column)
     truth = answers_one_hot.sort_values(id_column)
     assert list(prediction[id_column]) == list(truth[id_column]), (
-        f"the values of {id_column} are not those of the answers"
+        f"the values of {id_column} do not match those in the answers"
     )
     y_true = truth.drop(columns=[id_column]).to_numpy()
     y_pred = prediction.drop(columns=[id_column]).to_numpy()
@@ -84,7 +84,7 @@ def prepare_for_auroc_metric(
     except ValueError as error:
         raise InvalidSubmissionError(f"the column {target_col} is not numeric") from error
     if scores.min() < 0 or scores.max() > 1:
-        raise InvalidSubmissionError(f"the column {target_col} must hold probabilities, from 0 to 1")
+        raise InvalidSubmissionError(f"the column {target_col} must contain probabilities from 0 to 1")
     return {"y_true": truth[target_col].to_numpy(), "y_score": scores.to_numpy()}
 
 
@@ -96,10 +96,10 @@ def _by_id(
         if name not in submission.columns:
             raise InvalidSubmissionError(f"the submission has no column {name}")
     if len(submission) != len(answers):
-        raise InvalidSubmissionError(f"the submission has {len(submission)} rows where the answers have {len(answers)}")
+        raise InvalidSubmissionError(f"the submission has {len(submission)} rows, but the answers have {len(answers)}")
     prediction, truth = submission.sort_values(id_column), answers.sort_values(id_column)
     if (prediction[id_column].to_numpy() != truth[id_column].to_numpy()).any():
-        raise InvalidSubmissionError(f"the values of {id_column} are not those of the answers")
+        raise InvalidSubmissionError(f"the values of {id_column} do not match those in the answers")
     return prediction, truth
 
 
@@ -116,8 +116,8 @@ def rle_decode(rle_string: str, height: int, width: int) -> Array:
     if numbers.size:
         assert numbers.size % 2 == 0, "run lengths must come in pairs"
         starts, lengths = numbers[0::2], numbers[1::2]
-        assert (starts > 0).all() and (lengths > 0).all(), "run lengths must be above zero"
-        assert (np.diff(starts) >= 0).all(), "run lengths must be sorted by their starts"
+        assert (starts > 0).all() and (lengths > 0).all(), "run starts and lengths must be greater than 0"
+        assert (np.diff(starts) >= 0).all(), "runs must be sorted by their starts"
         assert (starts[1:] > (starts + lengths - 1)[:-1]).all(), "run lengths must not overlap"
         for start, length in zip(starts, lengths, strict=True):
             mask[start - 1 : start - 1 + length] = True
