@@ -46,14 +46,14 @@ def blend(
     if metric is not None and metric.unblended:
         raise NoBlend(metric.unblended)
     if metric is None and prediction_kind(card) != "number":
-        raise NoBlend("Texts that only the competition's grader scores cannot be combined.")
+        raise NoBlend("Texts that only the competition's grader can score cannot be combined.")
     if len(members) < 2:
         raise NoBlend("Fewer than two scripts have a score.")
     with closing(open_scorer(card, view.grader)) as scorer:
         as_files = scorer.kind == "competition"
         truth, _ = readable_parts(view, scorer)
         if truth.ids is None:
-            raise NoBlend(f"The {scorer.name} scores whole files only, so no rows are left to check a blend.")
+            raise NoBlend(f"The {scorer.name} scores whole files only, so no rows can be set aside to check a blend.")
 
         def scores(values: Values, sets: Sequence[Rows | None]) -> list[float]:
             if not as_files:

@@ -54,16 +54,16 @@ class PredictionFormat:
 
         Raises InvalidSubmission: they can be no part of a blend; the message is a sentence.
         """
-        part = "test" if test else "withheld"
+        part = "test" if test else "validation"
         values = read_predicted(file, self.test_sample if test else self.sample, self.card)
         expected = (self.test_rows if test else self.rows, len(self.card.prediction_columns))
         if values.shape != expected:
             raise InvalidSubmission(
-                f"Its predictions of the {part} rows have the shape {values.shape} where {expected} is expected."
+                f"Its predictions for the {part} rows have the shape {values.shape}; expected: {expected}."
             )
         kind = prediction_kind(self.card)
         if values.dtype.kind not in ("fiu" if kind == "number" else "O"):
-            raise InvalidSubmission(f"Its predictions of the {part} rows are no {kind}s.")
+            raise InvalidSubmission(f"Its predictions for the {part} rows are not {kind}s.")
         if kind == "number" and (wrong := int((~np.isfinite(values)).any(axis=1).sum())):
             raise InvalidSubmission(f"It predicts NaN or infinity for {wrong:,} of the {part} rows.")
         return values
@@ -89,7 +89,7 @@ def candidates(
             values = form.read(member.predictions)
             # Nearly always the sample shows that they differ; to compare all texts takes long.
             if len(values) > 1 and (values[sample] == values[0]).all() and (values == values[0]).all():
-                raise InvalidSubmission("Constant on all withheld rows.")
+                raise InvalidSubmission("It predicts the same value for all validation rows.")
         except InvalidSubmission as error:
             rejected[member.node] = str(error)
             continue
@@ -109,7 +109,7 @@ def candidates(
         comparable = place(member, values)
         twin = next((earlier.node for earlier, _, previous in distinct if _nearly_equal(previous, comparable)), None)
         if twin is not None:
-            rejected[member.node] = f"Its predictions are those of node {twin}, or nearly so."
+            rejected[member.node] = f"Its predictions are (nearly) identical to those of node {twin}."
             continue
         distinct.append((member, values, comparable))
         if len(distinct) == max_members:

@@ -93,7 +93,7 @@ class EnsembleFit:
         input_kind = None if metric is None else metric.input_kind
         clusters, _ = clusters_of(holdout.view, holdout.truth.ids or ())
         if len(clusters) < FOLDS:
-            raise NoBlend(f"The hold-out rows have {len(clusters)} groups: too few to fit on some and check on others.")
+            raise NoBlend(f"The {len(clusters)} groups of hold-out rows are too few to fit and check a blend.")
         info = view_info(holdout.view.labels)
         self._in_time = info is not None and info.split_kind == "time"
         self._of_experiments = all(member.validation is not None for member in members)
@@ -117,7 +117,7 @@ class EnsembleFit:
             lambda member, values: self._numbers.get(member.node, enter(self._spaces[0], values, self._card)),
         )
         if len(self.pool.members) < 2:
-            raise NoBlend("Fewer than two scripts have different, usable predictions.")
+            raise NoBlend("Fewer than two scripts have usable predictions that differ.")
         self.members: Mapping[int, Member] = {member.node: member for member in self.pool.members}
         sampled = dict(zip(self.members, self.pool.sample, strict=True))
         values_in = cache(
@@ -195,7 +195,7 @@ class EnsembleFit:
             seconds = (time.monotonic() - start) / calls * scores_needed(len(nodes), len(sets))
             if self._card.metric.name not in METRICS and seconds > _GRADER_SECONDS:
                 raise NoBlend(
-                    f"The competition's grader would take {seconds:.0f} s for a blend; {_GRADER_SECONDS:.0f} s are allowed."
+                    f"The competition's grader would take {seconds:.0f} s for a blend; the limit is {_GRADER_SECONDS:.0f} s."
                 )
             return set_scores
 

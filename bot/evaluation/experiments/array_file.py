@@ -54,8 +54,8 @@ def read_array(path: Path, name: str, check: Callable[[tuple[int, ...]], None]) 
         expected = math.prod(header.shape) * header.dtype.itemsize
         if file.tell() - header.begins != expected:
             raise InvalidSubmission(
-                f"{name} has {file.tell() - header.begins:,} bytes of values where the shape {shown_shape(header.shape)} of "
-                f"its header takes {expected:,}: write it again with numpy.save."
+                f"{name} has {file.tell() - header.begins:,} bytes of values, but the shape in its header, "
+                f"{shown_shape(header.shape)}, requires {expected:,}: save it again with numpy.save."
             )
         file.seek(header.begins)
         values: NDArray[Any] = np.fromfile(file, header.dtype)
@@ -75,14 +75,14 @@ def read_header(file: IO[bytes], name: str, most_values: int = MOST_VALUES) -> H
     except UNREADABLE as error:
         raise InvalidSubmission(f"{name} is not a file written by numpy.save.") from error
     if dtype.hasobject or dtype.kind not in "fiub" or dtype.itemsize > _WIDEST or dtype.subdtype is not None:
-        kind = "objects" if dtype.hasobject else f"values of kind {dtype.kind!r} in {dtype.itemsize} bytes"
+        kind = "objects" if dtype.hasobject else f"{dtype.itemsize}-byte values of kind {dtype.kind!r}"
         raise InvalidSubmission(f"{name} has {kind}; allowed: float16 to float64, integers and booleans.")
     if len(shape) > _MOST_SIDES:
-        raise InvalidSubmission(f"{name} has {len(shape)} dimensions; at most {_MOST_SIDES} are taken.")
+        raise InvalidSubmission(f"{name} has {len(shape)} dimensions; at most {_MOST_SIDES} are allowed.")
     if any(type(side) is not int or side < 0 for side in shape):
-        raise InvalidSubmission(f"{name} has a shape that is not of whole numbers from 0.")
+        raise InvalidSubmission(f"{name} has an invalid shape: its dimensions must be whole numbers from 0.")
     if math.prod(max(side, 1) for side in shape) > most_values:  # NumPy refuses long sides beside 0, too
-        raise InvalidSubmission(f"{name} has the shape {shown_shape(shape)}; at most {most_values:,} values are taken.")
+        raise InvalidSubmission(f"{name} has the shape {shown_shape(shape)}; the limit is {most_values:,} values.")
     return Header(shape, dtype, by_column, begin.tell())
 
 

@@ -80,7 +80,7 @@ def write_all_fit_rows(
         "validation": read_table(sealed.data / "sample_validation.csv").keys(columns),
     }
     if len(place) < len(ids) or not place.keys() >= {*sealed_ids["train"], *sealed_ids["validation"]}:
-        raise InvalidSubmission("Ids of labelled rows are not unique.")
+        raise InvalidSubmission("The ids of the labelled rows are not unique.")
     (out / "features").mkdir()
     sealed_features = {role: out / f"features/{role}.npz" for role in features}
     for role, row_ids in sealed_ids.items():
@@ -110,7 +110,7 @@ def _sparse(path: Path) -> Any:
         if matrix.format in ("csr", "csc", "bsr"):
             matrix.check_format()
     except UNREADABLE as error:
-        raise InvalidSubmission(f"{path.stem} is a sparse matrix whose parts do not fit together.") from error
+        raise InvalidSubmission(f"{path.stem} is an invalid sparse matrix: its parts do not match.") from error
     return matrix
 
 
@@ -121,7 +121,7 @@ def _shape(role: str, path: Path) -> tuple[int, ...]:
             names = file.namelist()
             arrays = {name.removesuffix(".npy") for name in names}
             if len(arrays) < len(names) or {"x", "shape"} <= arrays:
-                raise InvalidSubmission(f"{role} has two arrays of one name, or `x` beside a sparse matrix.")
+                raise InvalidSubmission(f"{role} has two arrays with the same name, or `x` alongside a sparse matrix.")
             if "shape.npy" not in names:
                 return _header(role, file, "x.npy").shape
             if len(names) > _MOST_PARTS:
@@ -130,11 +130,11 @@ def _shape(role: str, path: Path) -> tuple[int, ...]:
                 if name != "format.npy":
                     _header(role, file, name)
                 elif file.getinfo(name).file_size > _MOST_FORMAT_BYTES:
-                    raise InvalidSubmission(f"{role} is a sparse matrix whose format is not a word.")
+                    raise InvalidSubmission(f"{role} is a sparse matrix with an invalid format name.")
             with file.open("shape.npy") as shape:
                 return tuple(map(int, np.lib.format.read_array(shape, allow_pickle=False)[:3]))
     except UNREADABLE:
-        raise InvalidSubmission(f"{role} is no .npz file with an array `x`, and none of sparse.save_npz.") from None
+        raise InvalidSubmission(f"{role} must be an .npz file with an array `x`, or from sparse.save_npz.") from None
 
 
 def _header(role: str, file: zipfile.ZipFile, name: str) -> Header:
@@ -145,7 +145,7 @@ def _header(role: str, file: zipfile.ZipFile, name: str) -> Header:
     with file.open(entry) as member:
         header = read_header(member, role, _MOST_BYTES)
     if entry.file_size != header.begins + math.prod(header.shape) * header.dtype.itemsize:
-        raise InvalidSubmission(f"{role} holds other values than its shape {shown_shape(header.shape)} takes.")
+        raise InvalidSubmission(f"{role} has an array whose size does not match its shape {shown_shape(header.shape)}.")
     return header
 
 
@@ -154,7 +154,7 @@ def _check_features(shapes: Mapping[str, tuple[int, ...]], rows: Mapping[str, in
         if len(shape) != 2 or shape[0] != rows[role] or shape[1:] != shapes["train"][1:] or shape[1] < 1:
             columns = f"{shapes['train'][1]:,}" if len(shapes["train"]) == 2 else "columns"
             raise InvalidSubmission(
-                f"{role} has the shape {shown_shape(shape)} where ({rows[role]:,}, {columns}) is expected."
+                f"{role} has the shape {shown_shape(shape)}; expected: ({rows[role]:,}, {columns})."
             )
 
 
@@ -162,13 +162,13 @@ def _kind(cells: list[tuple[str, ...]], metric: str, predictions: str, folds: Pa
     """Return the kind of a target, and its classes where there are more than two."""
     known_metric = METRICS.get(metric)
     if predictions == "text":
-        raise InvalidSubmission("The portfolio predicts numbers and classes, not texts.")
+        raise InvalidSubmission("The portfolio predicts numbers and classes, not text.")
     if predictions == "label":
         if known_metric is not None and "ordinal" in known_metric.spaces:
             return "ordered", []
         classes = read_classes(folds)
         if len(cells[0]) != 1 or not 2 <= len(classes) <= _MOST_CLASSES:
-            raise InvalidSubmission(f"The portfolio learns one column of 2 to {_MOST_CLASSES} classes.")
+            raise InvalidSubmission(f"The portfolio can learn only one label column with 2 to {_MOST_CLASSES} classes.")
         return "multiclass", classes
     values = np.array(cells, dtype=float)
     if not np.isin(values, (0, 1)).all() or known_metric is None or not known_metric.of_classes:

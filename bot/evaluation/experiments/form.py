@@ -67,13 +67,13 @@ class ArrayFormat:
         Raises InvalidSubmission: it is another; the sentence names those that are expected.
         """
         if self.kind == "files":
-            raise InvalidSubmission(f"{name} is an array; expected: a file in the form of the submission.")
+            raise InvalidSubmission(f"{name} is an array; expected: a file in the format of the submission.")
         allowed = [(r,) if width is None else (r, width) for r in rows for width in self.widths()]
         if answers > 1 and self._columns == 1:
             allowed.append((rows[0], answers))
         if shape not in allowed:
             expected = " or ".join(dict.fromkeys(map(shown_shape, allowed)))
-            raise InvalidSubmission(f"{name} has the shape {shown_shape(shape)} where {expected} is expected.")
+            raise InvalidSubmission(f"{name} has the shape {shown_shape(shape)}; expected: {expected}.")
 
     def numbers(self, raw: Values, name: str) -> tuple[Values, str | None]:
         """Return numbers (rows, prediction columns) within the metric's bounds, and a sentence if some were not."""
@@ -88,7 +88,7 @@ class ArrayFormat:
             for count, words in ((lows, f"below {bounds.low:g}"), (highs, f"above {bounds.high:g}"))
             if count
         )
-        return clipped, f"{name}: {clipped_counts} of {values.size:,} values were clipped, as {bounds.reason}."
+        return clipped, f"{name}: of {values.size:,} values, {clipped_counts} were clipped because {bounds.reason}."
 
     def best_classes(self, raw: Values, name: str) -> Values:
         """Return the best class of each row of probabilities, or those that indices name: texts (rows, prediction columns).
@@ -105,8 +105,8 @@ class ArrayFormat:
         if wrong.any():
             row = int(np.flatnonzero(wrong.any(axis=1))[0])
             raise InvalidSubmission(
-                f"{name} has {raw[row][wrong[row]][0]:g} in a row where an index into classes.json, 0 to {class_count - 1}, is "
-                f"expected; (rows, {class_count}) takes probabilities of the classes."
+                f"{name} contains {raw[row][wrong[row]][0]:g}, which is not an index into classes.json (0 to {class_count - 1}); "
+                f"class probabilities must have the shape (rows, {class_count})."
             )
         return np.asarray(names[index])
 

@@ -44,7 +44,7 @@ def _by_column(parts: NDArray[np.float64], rows: ScoredRows) -> list[str]:
     column, share = int(shares.argmax()), float(shares.max() / shares.sum())
     if share <= max(_LARGE_SHARE, min(0.8, _UNUSUAL / len(columns))):
         return []
-    return [f"The column {columns[column]} carries {share:.0%} of the variance of the loss."]
+    return [f"The column {columns[column]} accounts for {share:.0%} of the loss variance."]
 
 
 def _by_class(parts: NDArray[np.float64], rows: ScoredRows, subset: Rows | None) -> list[str]:
@@ -68,7 +68,7 @@ def _by_class(parts: NDArray[np.float64], rows: ScoredRows, subset: Rows | None)
     share, of_rows = float(squares[largest] / squares.sum()), float((place == largest).mean())
     if share <= _LARGE_SHARE or share < _UNUSUAL * of_rows:
         return []
-    return [f"The class {names[largest]}, {of_rows:.1%} of the rows, carries {share:.0%} of the variance of the loss."]
+    return [f"The class {names[largest]}, {of_rows:.1%} of the rows, accounts for {share:.0%} of the loss variance."]
 
 
 def _by_row(parts: NDArray[np.float64]) -> list[str]:
@@ -77,7 +77,7 @@ def _by_row(parts: NDArray[np.float64]) -> list[str]:
     if not total or squares[:few_rows].sum() <= _LARGE_SHARE * total:
         return []
     row_count = int(np.searchsorted(np.cumsum(squares), _LARGE_SHARE * total)) + 1
-    return [f"{row_count:,} of {len(squares):,} rows carry half of the variance of the loss."]
+    return [f"{row_count:,} of {len(squares):,} rows account for half of the loss variance."]
 
 
 Values = NDArray[Any]

@@ -160,8 +160,8 @@ def _refuse(wrong: NDArray[np.bool_], value_name: str, name: str, line: NDArray[
         return
     numbers = np.unique(line[wrong])
     shown_rows = ", ".join(map(str, numbers[:_MAX_SHOWN])) + (", …" if len(numbers) > _MAX_SHOWN else "")
-    allowed = "; NaN is allowed only in fold -1 and in whole folds that are left out" if value_name == "NaN" else ""
-    raise InvalidSubmission(f"{name} has {value_name} in {len(numbers):,} rows (from 0: {shown_rows}){allowed}.")
+    allowed = "; NaN is allowed only in fold -1 and in folds that are left out entirely" if value_name == "NaN" else ""
+    raise InvalidSubmission(f"{name} has {value_name} in {len(numbers):,} rows (0-based: {shown_rows}){allowed}.")
 
 
 def _decided(

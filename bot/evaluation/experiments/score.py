@@ -114,8 +114,8 @@ def shifts(oof: Values | None, validation: Values | None, test: Values | None, c
             others_words = f" and {len(clear) - 1} more columns" if len(clear) > 1 else ""
             name = columns[worst] if worst < len(columns) else f"number {worst}"
             sentences.append(
-                f"Predictions of {second} rows are distributed differently from those of {first} rows ({name}{others_words}; "
-                f"distance {distances[worst]:.2f} of 1): check their order and scale."
+                f"Predictions for {second} rows are distributed differently from those for {first} rows ({name}{others_words}; "
+                f"distance {distances[worst]:.2f} of at most 1): check their order and scale."
             )
     return sentences
 
@@ -166,9 +166,9 @@ def score_experiment(
         SnapshotError: the competition's grader cannot be used.
     """
     if folds is None and "oof" in files:
-        raise InvalidSubmission("This data has no folds: log predictions of validation rows only.")
+        raise InvalidSubmission("This data has no folds: log predictions for the validation rows only.")
     if not {"oof", "validation"} & files.keys():
-        raise InvalidSubmission("Neither oof nor validation was given; a score needs one of them.")
+        raise InvalidSubmission("A score requires oof or validation predictions; neither was given.")
     with ExitStack() as stack:
         data = open_rows(folds, view, stack)
         if data.holdout.truth.ids is None:
@@ -215,11 +215,11 @@ class _Scoring:
             else (data.holdout, holdout, None)
         )
         if rows is None or predictions is None:
-            raise InvalidSubmission("Neither oof nor validation was given; a score needs one of them.")
+            raise InvalidSubmission("A score requires oof or validation predictions; neither was given.")
         score = rows.score(predictions, subset)
         if not math.isfinite(score):
             fault = rows.truth.fault(subset) or rows.truth.why_not(predictions, subset)
-            raise InvalidSubmission(f"The predictions have no score: {fault}.")
+            raise InvalidSubmission(f"The predictions cannot be scored: {fault}.")
         return ScoredExperiment(
             arrays=arrays.arrays,
             score=score,

@@ -45,7 +45,7 @@ class HiddenTest:
         with closing(self.truth.read(submission)) as predictions:
             score = self.truth.score(predictions)
         if score is None:
-            raise InvalidSubmission(f"{submission.name}: the {self.scorer.name} gives no finite score.")
+            raise InvalidSubmission(f"{submission.name}: the {self.scorer.name} returns no finite score.")
         return round(score, SCORE_DIGITS)
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ def _answers(snapshot_dir: Path, card: TaskCard, scorer: Scorer) -> Path:
     """Return the answers for the scorer; a grade.py may need more columns, in the file named in `params`."""
     name = "answers.csv" if scorer.kind == "registry" else str(card.metric.params.get("answers", "answers.csv"))
     if name != Path(name).name:
-        fault = f"metric.params.answers must be a file's name, not {name!r}"
+        fault = f"metric.params.answers must be a file name without a folder, not {name!r}"
         raise SnapshotError([Problem("snapshot.json", None, fault)])
     return snapshot_dir / "private" / name
 
@@ -132,8 +132,8 @@ def _direction_note(board: Sequence[float], card: TaskCard) -> str | None:
     if not board or board_is_lower_better(board) == card.lower_is_better:
         return None
     if board[0] == board[-1]:
-        return "the leaderboard's first and last scores are equal, so MLE-bench would take higher scores for better"
-    return f"the leaderboard's order contradicts the card's direction ({card.metric.direction}), which is used"
+        return "the leaderboard's first and last scores are equal, so MLE-bench would assume that higher is better"
+    return f"the leaderboard's order contradicts the metric direction that is used ({card.metric.direction})"
 
 
 def grade_nodes(

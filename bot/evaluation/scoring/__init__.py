@@ -103,7 +103,7 @@ class _GraderTruth:
         except GraderStopped as error:
             self._control(rows)
             raise InvalidSubmission(
-                f"The grader does not finish on {predictions.name}, though it does on {self.sample.name}: {error}"
+                f"The grader did not finish on {predictions.name}, although it did on {self.sample.name}: {error}"
             ) from error
 
     def draws(self, predictions: PredictionSet) -> Callable[[Rows], float]:
@@ -172,7 +172,7 @@ def parts_of(view: LabelledView, scorer: Scorer) -> tuple[Truth, Truth | None]:
     if not final_rows:
         return truth, None
     if truth.ids is None:
-        raise InvalidSubmission("they are not of the rows that are asked for, so that no part of them can be scored.")
+        raise InvalidSubmission("they do not match the rows to predict, so they cannot be scored in parts.")
     final = np.array(final_rows, dtype=np.int64)
     holdout_rows = np.setdiff1d(np.arange(len(truth.ids)), final)
     return PartOfTruth(truth, holdout_rows), PartOfTruth(truth, final)

@@ -121,7 +121,7 @@ def read_predicted(path: Path, sample: Path, card: TaskCard) -> NDArray[Any]:
             if values.dtype.kind == "U":
                 values = values.astype(object)[np.load(file, allow_pickle=False)]
     except (OSError, EOFError, ValueError, IndexError) as error:
-        raise InvalidSubmission(f"The bank's {path.name} cannot be read: {error}") from error
+        raise InvalidSubmission(f"The stored predictions {path.name} cannot be read: {error}") from error
     return values
 
 

@@ -122,10 +122,10 @@ def _why_not(scores: NDArray[np.float64], score: float) -> str | None:
     if not math.isfinite(score):
         return "gives no score for the validation rows as a whole"
     if len(scores) < FEWEST:
-        return f"gave a score on {len(scores)} draws of the validation rows; {FEWEST} are needed"
+        return f"gave a score on only {len(scores)} resamples of the validation rows; at least {FEWEST} are needed"
     off, spread = abs(float(scores.mean()) - score), float(scores.std())
     if off > _OFF * spread and off > _ROUNDING * max(1.0, abs(score)):
-        return f"scores parts of the rows differently from all of them (by {off:.3g} on average): it is not a mean over rows"
+        return f"scores subsets of rows differently from all rows (by {off:.3g} on average): it is not a mean over rows"
     return None
 
 

@@ -84,7 +84,7 @@ def _check_header(rows: UntrustedRows, allowed: Sequence[str], card: TaskCard) -
     duplicates = [column for column, count in times.items() if count > 1]
     missing = [column for column in expected if column not in times]
     extra = [column for column in times if column not in allowed_names]
-    for columns, fault in ((missing, "lacks"), (duplicates, "has more than once"), (extra, "should not have")):
+    for columns, fault in ((missing, "lacks"), (duplicates, "repeats"), (extra, "should not have")):
         if columns:
             noun = "columns" if len(columns) > 1 else "column"
             names = _first_few([*map(short, columns)], 3)
@@ -126,10 +126,10 @@ def _collect(rows: UntrustedRows, ids: Sequence[str], card: TaskCard, *, strict:
         if kind != "number":
             room -= sum(map(sys.getsizeof, values_of_row))
             if room < 0:
-                raise InvalidSubmission(f"{rows.name}, row {number}: its predictions need too much memory up to here.")
+                raise InvalidSubmission(f"{rows.name}, row {number}: predictions up to this row need too much memory.")
     if (missing_id := places.first_free()) is not None:
         raise InvalidSubmission(
-            f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {_short_key(missing_id)}."
+            f"{rows.name} has {count} rows; {len(ids)} are expected, and the first missing id is {_short_key(missing_id)}."
         )
     return values
 
@@ -165,7 +165,7 @@ def _reject_bytes(cells: Sequence[tuple[str, str]], *, place: str) -> None:
         if bad_bytes := foreign_bytes(cell):
             byte_words = ", ".join(f"0x{byte:02X}" for byte in bad_bytes[:3]) + (", …" if len(bad_bytes) > 3 else "")
             raise InvalidSubmission(
-                f"{place}, column {short(column)}: bytes that are not UTF-8 ({byte_words}): {short(cell)}."
+                f"{place}, column {short(column)}: contains bytes that are not UTF-8 ({byte_words}): {short(cell)}."
             )
 
 
@@ -173,7 +173,7 @@ def _reject_id(identifier: str, ids: Sequence[str], *, known: bool, place: str) 
     if known:
         raise InvalidSubmission(f"{place}: the id {_short_key(identifier)} appears too often.")
     raise InvalidSubmission(
-        f"{place}: the id {_short_key(identifier)} is not in the sample, whose {len(ids)} ids are written like "
+        f"{place}: the id {_short_key(identifier)} is not in the sample submission, whose {len(ids)} ids look like "
         f"{_short_key(ids[0]) if ids else 'nothing'}."
     )
 
@@ -206,7 +206,7 @@ _READERS: dict[PredictionKind, Callable[[str], float | str | None]] = {"label": 
 
 def _fault_of_text(text: str) -> str | None:
     if "\0" in text:
-        return "holds a NUL character"
+        return "contains a NUL character"
     return "is not UTF-8 text" if foreign_bytes(text) else None
 
 

@@ -113,7 +113,7 @@ class _Values:
     def read(self, path: Path) -> PredictionSet:
         values = read_predicted(path, self.sample, self.card)
         if values.shape != self.values.shape:  # a bank's array of other rows
-            raise InvalidSubmission(f"{path.name} has the shape {values.shape} where {self.values.shape} is expected.")
+            raise InvalidSubmission(f"{path.name} has the shape {values.shape}; expected: {self.values.shape}.")
         return PredictionSet(path.name, values)
 
     def perfect(self, path: Path) -> PredictionSet:
@@ -168,7 +168,7 @@ def _constants(kind: str, values: Values, places: Sequence[int], columns: Sequen
     column_words = [f"{columns[place]} ({_cell(values[0, place])})" for place in constant[:_MAX_SHOWN]]
     rest_words = f" and {len(constant) - _MAX_SHOWN} more" if len(constant) > _MAX_SHOWN else ""
     noun = "columns" if len(constant) > 1 else "column"
-    return f"the {kind} of {noun} {', '.join(column_words)}{rest_words} is constant in all {len(values):,} rows"
+    return f"the {kind} in {noun} {', '.join(column_words)}{rest_words} is the same in all {len(values):,} rows"
 
 
 def _cell(value: Any) -> str:

@@ -116,7 +116,7 @@ def _score(view: LabelledView, predictions: Path, comparison: Path | None, seed:
             return _ScoringResult(fault=refusal)
         fault = truth.why_not(parsed)
     return _ScoringResult(
-        readable=True, fault=f"The {scorer.name} gives no finite score for {predictions.name}: {fault}."
+        readable=True, fault=f"The {scorer.name} returns no finite score for {predictions.name}: {fault}."
     )
 
 

@@ -64,7 +64,7 @@ with open("submission.csv", "w") as file:
     ),
     "copies the file that was predicted in training": (
         'import os, shutil\nshutil.copy(os.environ["BOT_WEIGHTS"] + "/submission.csv", "submission.csv")\n',
-        "submission.csv, row 1: the id 'r0240' is not in the sample, whose 12 ids are written like",
+        "submission.csv, row 1: the id 'r0240' is not in the sample submission, whose 12 ids look like",
     ),
     "writes its file elsewhere": (
         INFER.replace('open("submission.csv"', 'open("/tmp/submission.csv"'),

@@ -58,7 +58,7 @@ def test_a_good_script_passes_the_debug_run_and_is_scored_by_the_holdout_unless_
         check_view_scorable(LabelledView(tmp_path / "holdout" / "data", tmp_path / "holdout" / "labels", task))
     except UnsupportedLayout as error:
         assert shape == "constant", "in all others each column varies, and the data allow that it does in each part"
-        assert "the truth of columns y0 (" in str(error) and "is constant in all" in str(error)
+        assert "the truth in columns y0 (" in str(error) and "is the same in all" in str(error)
         assert done.score is None and done.fine
     else:
         assert done.score is not None

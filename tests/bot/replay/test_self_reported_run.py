@@ -148,7 +148,7 @@ def test_scripts_pass_the_debug_run_and_are_scored_where_a_target_is_rare(bot: B
 def test_a_truth_that_cannot_be_scored_is_reported_when_the_run_begins(bot: Bot, tmp_path: Path) -> None:
     snapshot = relabelled(tmp_path / "s", "roc_auc", lambda n: 1)
     done = bot("replay", snapshot, "--model", "builtin", "--steps", 1, "--sandbox", "process")
-    reason = "the truth of column label (1) is constant in all 300 rows"
+    reason = "the truth in column label (1) is the same in all 300 rows"
     assert "scores are those that scripts print: The metric roc_auc cannot score this view's labels" in done.output
     begun, _, rest = done.output.partition("node 1: ")
     assert reason in " ".join(begun.split()) and rest

@@ -73,7 +73,7 @@ def test_a_row_is_predicted_by_weights_that_have_seen_no_label_of_its_group(tmp_
 
 def test_too_few_groups_give_no_blend(tmp_path: Path) -> None:
     truth = quantities(ROWS)
-    with pytest.raises(NoBlend, match="3 groups: too few"):
+    with pytest.raises(NoBlend, match="The 3 groups of hold-out rows are too few"):
         blended(tmp_path, "rmse", truth, noisy(truth, [0.5, 0.5, 0.6]), groups=3)
 
 
@@ -101,7 +101,7 @@ def test_the_order_of_nodes_and_copies_of_them_change_nothing(order: list[int], 
         copy = Member(9, kept[copied].predictions, kept[copied].submission, seconds=50.0)
         found = blend(view, kept, folder / "bank", 0)
         again = blend(view, [copy, *(kept[at] for at in order)], folder / "bank", 0)
-        assert again.rejected.pop(9) == f"Its predictions are those of node {copied + 1}, or nearly so."
+        assert again.rejected.pop(9) == f"Its predictions are (nearly) identical to those of node {copied + 1}."
         assert again == found
 
 
@@ -161,10 +161,10 @@ def test_what_cannot_be_blended_is_left_out_by_its_name(tmp_path: Path) -> None:
     assert found.rejected.pop(7).startswith("The bank's torn.npy cannot be read")
     assert found.rejected == {
         3: "It predicts NaN or infinity for 2 of the withheld rows.",
-        4: "Constant on all withheld rows.",
-        5: f"Its predictions of the withheld rows have the shape {(ROWS - 1, 1)} where {(ROWS, 1)} is expected.",
+        4: "It predicts the same value for all validation rows.",
+        5: f"Its predictions for the validation rows have the shape {(ROWS - 1, 1)}; expected: {(ROWS, 1)}.",
         6: f"It predicts NaN or infinity for {ROWS} of the test rows.",
-        9: "Its predictions of the withheld rows are no numbers.",
+        9: "Its predictions for the validation rows are not numbers.",
     }
     with pytest.raises(NoBlend, match="Fewer than two scripts"):
         blend(view, [members(tmp_path, good)[0], *wrong[:3]], tmp_path / "bank", 0)
@@ -456,7 +456,7 @@ def test_labels_are_combined_by_the_numbers_that_they_were_made_of(tmp_path: Pat
     out = tmp_path / "submission.csv"
     write_blend(found.recipe, {one.node: one.submission for one in known}, view.data, of, out)
     assert (read_predicted(out, view.data / "sample_submission.csv", of) == kept).all()
-    with pytest.raises(InvalidSubmission, match="does not say what its labels were made of"):
+    with pytest.raises(InvalidSubmission, match="does not say what its labels were derived from"):
         write_blend(found.recipe, {one.node: one.submission for one in unknown}, view.data, of, out)
 
 

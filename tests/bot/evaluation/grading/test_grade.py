@@ -66,7 +66,7 @@ def test_a_missing_file_or_one_without_its_suffix_does_not_exist(snapshot):
 def test_the_cards_direction_counts_and_a_contrary_board_is_noted(snapshot):
     report = grade(snapshot, card("accuracy"), submit(snapshot, 1, 3))
     assert report.score == 0.5
-    assert "contradicts the card's direction (maximize)" in report.note
+    assert "contradicts the metric direction that is used (maximize)" in report.note
     assert report.is_lower_better is False
 
 
@@ -74,7 +74,7 @@ def test_a_board_whose_ends_are_tied_is_noted_where_mle_bench_would_turn_it_roun
     write(snapshot / "leaderboard.csv", ["score"], [[1], [1]])
     path = submit(snapshot, 1, 3)
     report = grade(snapshot, card(), path)
-    assert report.is_lower_better and report.gold_medal and "MLE-bench would take higher scores" in report.note
+    assert report.is_lower_better and report.gold_medal and "assume that higher is better" in report.note
     assert grade(snapshot, card("accuracy"), path).note is None
 
 

@@ -43,7 +43,7 @@ def test_a_file_of_our_own_passes_and_training_rows_are_no_public_file(view: Pat
 
 def test_a_file_that_is_not_valid_says_why(view: Path) -> None:
     file = write(view.parent / "own.csv", ["id", "y"], [["t0", 1.0]])
-    with pytest.raises(InvalidSubmission, match="has 1 rows where 3000 are expected"):
+    with pytest.raises(InvalidSubmission, match="has 1 rows; 3000 are expected"):
         check_file(file, view, None, card("mae"))
 
 

@@ -52,7 +52,7 @@ def test_score_and_validity_are_independent(view):
     bad = write(view / "submission.csv", ["id", "y"], [["t0", 1]])
     result = scored(view, good, bad)
     assert math.isfinite(result.score.value) and not result.valid
-    assert "submission.csv has 1 rows where 2 are expected" in result.message
+    assert "submission.csv has 1 rows; 2 are expected" in result.message
 
 
 def test_what_was_not_written_gives_no_score(view):
@@ -74,7 +74,7 @@ def test_a_truth_that_cannot_be_scored_is_no_fault_of_the_files(view):
     sample = view / "view" / "sample_validation.csv"
     result = scored(view, sample, view / "view" / "sample_submission.csv", card("roc_auc"))
     assert result.score is None and result.fine
-    message = "metric roc_auc cannot be computed on these rows: the truth of column y (1) is constant in all 20 rows."
+    message = "metric roc_auc cannot be computed on these rows: the truth in column y (1) is the same in all 20 rows."
     assert message in result.message
     with pytest.raises(UnsupportedLayout, match=r"cannot score this view's labels .*: the truth of column y \(1\)"):
         check_view_scorable(LabelledView(view / "view", view / "labels", card("roc_auc")))
@@ -85,7 +85,7 @@ def test_predictions_that_a_metric_is_not_defined_on_are_named(view):
         view, view / "view" / "sample_validation.csv", view / "view" / "sample_submission.csv", card("pearson")
     )
     assert result.score is None and result.fine
-    assert "for sample_validation.csv: the prediction of column y (0) is constant in all 20 rows." in result.message
+    assert "for sample_validation.csv: the prediction in column y (0) is the same in all 20 rows." in result.message
 
 
 def test_lost_labels_are_the_engines_failure(view):
@@ -239,7 +239,7 @@ def test_predictions_that_lack_a_row_of_final_are_refused(tmp_path):
         view, write(tmp_path / "own.csv", header, rows[:gone] + rows[gone + 1 :]), tmp_path / "none.csv"
     )
     assert (found.score, found.fine) == (None, False)
-    assert f"has {len(rows) - 1} rows where {len(rows)} are expected" in (found.message or "")
+    assert f"has {len(rows) - 1} rows; {len(rows)} are expected" in (found.message or "")
 
 
 @pytest.mark.integration

@@ -29,9 +29,9 @@ def test_rows_and_columns_may_come_in_any_order(sample):
         (b"\xff\xfe\x00binary", "not UTF-8 text"),
         ("id\na\nb\nc\n", "lacks the column 'y'"),
         ("id,y,z\na,1,1\nb,1,1\nc,1,1\n", "should not have the column 'z'"),
-        ("id,y,y\na,1,1\nb,1,1\nc,1,1\n", "more than once the column 'y'"),
-        ("id,y\na,1\nb,2\n", "2 rows where 3 are expected; the first missing id is 'c'"),
-        ("id,y\na,1\nb,2\nd,3\n", "row 3: the id 'd' is not in the sample, whose 3 ids are written like 'a'"),
+        ("id,y,y\na,1,1\nb,1,1\nc,1,1\n", "repeats the column 'y'"),
+        ("id,y\na,1\nb,2\n", "2 rows; 3 are expected, and the first missing id is 'c'"),
+        ("id,y\na,1\nb,2\nd,3\n", "row 3: the id 'd' is not in the sample submission, whose 3 ids look like 'a'"),
         ("id,y\na,1\nb,2\nc,3\nc,3\n", "row 4: the id 'c' appears too often"),
         ("id,y\na,1\na,2\nc,3\n", "row 2: the id 'a' appears too often"),
         ("id,y\na,1\nb,\nc,3\n", "row 2 (id 'b'): the value of 'y' is missing"),
@@ -116,6 +116,6 @@ def test_texts_may_not_take_much_more_memory_than_their_file_takes_on_disk(sampl
     assert read_submission(path, sample, task)[1].ravel().tolist() == [plain] * 3
     write(path, ["id", "y"], [[i, wide] for i in IDS])
     with pytest.raises(
-        InvalidSubmission, match=r"submission\.csv, row 2: its predictions need too much memory up to here"
+        InvalidSubmission, match=r"submission\.csv, row 2: predictions up to this row need too much memory"
     ):
         read_submission(path, sample, task)

@@ -175,7 +175,7 @@ def test_a_file_that_only_the_grader_chokes_on_is_invalid(tmp_path: Path, deed: 
     limits = GraderLimits(seconds=20.0) if deed == "loop" else GraderLimits(memory_bytes=2 * 1024**3)
     with closing(open_scorer(task(), folder / "private" / "grade.py", limits)) as scorer:
         truth = scorer.truth(folder / "private" / "answers.csv", folder / "data" / "sample_submission.csv")
-        with pytest.raises(InvalidSubmission, match=r"does not finish on submission\.csv, though it does on"):
+        with pytest.raises(InvalidSubmission, match=r"did not finish on submission\.csv, although it did on"):
             truth.score(truth.read(submit(folder)))
 
 
