@@ -86,7 +86,7 @@ def _likeness(own_values: Values, public_values: Values, *, labels: bool) -> str
         return None
     correlations = [spearman(a, b) for a, b in zip(own_values.T, public_values.T, strict=True)]
     if all(correlation is not None and correlation >= SAME_ORDER for correlation in correlations):
-        return "all rows stand in the order of"
+        return "all rows are in the order of"
     return None
 
 
@@ -120,7 +120,7 @@ def copied_submission(guard: str, traces: Traces) -> GuardFinding:
     view = traces.view
     copy = public_copy(traces.submitted, view.folder, None, view.card)
     if copy.copied is not None and not repeats_latest(traces):
-        return spoiling(guard, f"in the submission {copy.copied}")
+        return spoiling(guard, f"in the submission, {copy.copied}")
     labels = prediction_kind(view.card) != "number"
     for node in traces.earlier_nodes:
         if node.submission.is_file() and filecmp.cmp(traces.submission, node.submission, shallow=False):
@@ -132,5 +132,5 @@ def copied_submission(guard: str, traces: Traces) -> GuardFinding:
             continue  # it is gone, or was invalid
         if _equal_share(traces.submitted, values, labels=labels) > SAME_CELLS and not _constant(values):
             return suspicious(guard, f"every value of the submission is that of node {node.node}", node=node.node)
-    sentence = f"it resembles none of {copy.file_count} public files and {len(traces.earlier_nodes)} other nodes"
+    sentence = f"it resembles none of the {copy.file_count} public files and {len(traces.earlier_nodes)} other nodes"
     return guard_passed(guard, sentence, public=copy.file_count, nodes=len(traces.earlier_nodes))

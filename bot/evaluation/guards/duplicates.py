@@ -46,16 +46,16 @@ def duplicates_of_training(guard: str, view: GuardedView) -> GuardFinding:
     copies = _copies(view)
     if copies.sum() >= FEWEST and copies.mean() >= SHARE:
         share = f"{copies.mean():.1%} of the validation rows"
-        sentence = f"{share} also occur among the training rows, with the same label and another id"
+        sentence = f"{share} also occur among the training rows, with the same label and a different id"
         return suspicious(guard, sentence, copies=round(float(copies.mean()), 4), **evidence)
     if not has_many:
         return guard_passed(guard, summary, **evidence)
     if _is_coarse(train):
-        return guard_passed(guard, f"{summary}, in columns that have few values", **evidence)
+        return guard_passed(guard, f"{summary}, in columns with few distinct values", **evidence)
     if agreement is None:
-        return suspicious(guard, f"{summary}, and too few of them have labels to see whether these agree", **evidence)
+        return suspicious(guard, f"{summary}, and too few of them have labels to compare", **evidence)
     if agreement < AGREE:
-        return guard_passed(guard, f"{summary}, but labels of repeated rows differ", **evidence)
+        return guard_passed(guard, f"{summary}, but the labels of repeated rows differ", **evidence)
     return suspicious(guard, f"{summary}, and {agreement:.0%} of repeated rows have the same label", **evidence)
 
 
@@ -72,16 +72,16 @@ def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:
     if len(repeats) < max(FEWEST, SHARE * len(traces.ids)):
         return guard_passed(guard, f"{len(repeats)} of {len(traces.ids)} validation rows repeat a training row")
     if _is_coarse(_keys(view.train)):
-        coarse = "validation rows repeat a training row, in columns that have few values"
+        coarse = "validation rows repeat a training row, in columns with few distinct values"
         return guard_passed(guard, f"{len(repeats)} of {len(traces.ids)} {coarse}")
     new_rows = np.array([row for row in range(len(traces.ids)) if row not in repeats])
     if len(new_rows) < FEWEST:
-        return suspicious(guard, "nearly all validation rows repeat training rows: the score measures memory")
+        return suspicious(guard, "nearly all validation rows repeat training rows: the score measures memorization")
     without = traces.score_of_rows(new_rows)
     if without is None:
         return guard_passed(guard, "the metric is undefined without the repeated rows")
     worse = traces.oriented(traces.score) - traces.oriented(without)
-    sentence = f"without the {len(repeats)} validation rows that repeat training rows the score is {without:.6g}"
+    sentence = f"the score is {without:.6g} without the {len(repeats)} validation rows that repeat training rows"
     evidence = {"repeated": len(repeats), "without": without, "score_error": traces.error}
     tested = float(np.isin(_keys(view.test), _keys(view.train)).mean()) if len(view.test) else 0.0
     evidence["test_share"] = round(tested, 4)

@@ -99,7 +99,7 @@ def labels_by_id(guard: str, view: GuardedView) -> GuardFinding:
     if len(ids) < FEWEST:
         return guard_passed(guard, f"{len(ids)} validation rows are too few to test ids", rows=len(ids))
     if parse_times(train) is not None:
-        return guard_passed(guard, "ids are times, which may rightly correlate with labels")
+        return guard_passed(guard, "ids are times, which may legitimately correlate with labels")
     best, part_name, label = 0.0, "", ""
     for target in view.targets:
         for name, known_parts, new_parts in _numbers(train, ids):
@@ -112,7 +112,7 @@ def labels_by_id(guard: str, view: GuardedView) -> GuardFinding:
     if best < min_skill:
         return guard_passed(guard, f"ids do not predict labels (skill {best:.2f})", skill=round(best, 4))
     sentence = (
-        f"{label!r} can be predicted from {part_name} of the id with a skill of {best:.2f} (random ids have none)"
+        f"{label!r} can be predicted from {part_name} in the id with a skill of {best:.2f} (random ids have none)"
     )
     return suspicious(guard, sentence, skill=round(best, 4), by=part_name)
 
@@ -124,7 +124,7 @@ def _numbers(train: Sequence[str], validation: Sequence[str]) -> Iterator[tuple[
             yield f"number {place + 1}" if place else "the number", np.array(known_parts), np.array(new_parts)
     if all(_HEX.fullmatch(_stem(id)) for id in (*train[:100], *validation[:100])):
         known_parts, new_parts = ([_hexadecimal(id) for id in side] for side in (train, validation))
-        yield "the size", np.array(known_parts), np.array(new_parts)
+        yield "the hexadecimal value", np.array(known_parts), np.array(new_parts)
 
 
 def _words(train: Sequence[str], validation: Sequence[str]) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -169,7 +169,7 @@ def labels_by_row_order(guard: str, view: GuardedView) -> GuardFinding:
     if len(view.train_ids) < FEWEST:
         return guard_passed(guard, f"{len(view.train_ids)} training rows are too few to test their order")
     if (column := _sorted_by(view)) is not None:
-        return guard_passed(guard, f"training rows are sorted by {column!r}, which every row has")
+        return guard_passed(guard, f"training rows are sorted by {column!r}, which all rows have")
     best, label = max(((_skill(target), target.name) for target in view.targets), default=(0.0, ""))
     if best < LEAST_ORDER:
         return guard_passed(
@@ -233,7 +233,7 @@ def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) 
             if column_skill > best:
                 best, column, label = column_skill, name, target.name
     if best < REVEALING_SKILL and tried_count < len(view.features):
-        return not_run(guard, f"{tried_count} of {len(view.features)} columns could be tried within {seconds:g} s")
+        return not_run(guard, f"{tried_count} of {len(view.features)} columns could be tested within {seconds:g} s")
     if best < REVEALING_SKILL:
         best_of_all = (
             f"no single column predicts a target; the best, {column!r}, has a skill of {best:.2f}" if column else ""
@@ -243,5 +243,5 @@ def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) 
         )
     varies = view.test[column].nunique() > 1 if len(view.test) else True
     in_test = "" if varies else f"; the test rows all have the same {column!r}, so it does not help there"
-    sentence = f"the column {column!r} alone predicts {label!r} with a skill of {best:.3f} (1: always right){in_test}"
+    sentence = f"the column {column!r} alone predicts {label!r} with a skill of {best:.3f} (1 is always right){in_test}"
     return suspicious(guard, sentence, skill=round(best, 4), column=column)

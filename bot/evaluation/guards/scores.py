@@ -60,15 +60,15 @@ def trained_on_the_future(guard: str, view: GuardedView) -> GuardFinding:
         if share > MAX_FUTURE_SHARE and (_TIME.search(name) or not _share_no_values(train, validation)):
             return suspicious(
                 guard,
-                f"by {name!r} time parts test and training rows, but {share:.0%} of the validation rows have training rows "
-                "after them: the score is that of a test whose future is known",
+                f"{name!r} separates test rows from training rows in time, but {share:.0%} of the validation rows have training "
+                "rows after them: scripts can learn from their future, unlike for the test",
                 share=round(share, 4),
                 column=name,
             )
         time_column = time_column or name
     if time_column is None:
         return guard_passed(guard, "no column separates training and test rows by time")
-    sentence = f"time, by {time_column!r}, separates validation rows from training rows as it does test rows"
+    sentence = f"{time_column!r} separates validation rows from training rows in time, as it separates test rows"
     return guard_passed(guard, sentence)
 
 
@@ -143,7 +143,7 @@ def too_good(guard: str, traces: Traces) -> GuardFinding:
     """
     share = traces.unexplained(traces.score)
     if share is None:
-        return guard_passed(guard, "a constant scores as well as the labels, so no score is too good")
+        return guard_passed(guard, "a constant prediction scores as well as the labels, so no score can be too good")
     best = max(traces.earlier_nodes, key=lambda node: traces.oriented(node.score), default=None)
     noise = ERRORS * (traces.error or 0.0)
     if (words := beyond_board(traces.score, traces.board, traces.view.card, noise)) is not None:
@@ -164,8 +164,8 @@ def _beyond_others(guard: str, traces: Traces, share: float, best: OtherNode) ->
     if gain <= ERRORS * noise:
         return None
     sentence = (
-        f"{share:.2%} of the constant baseline's error remains; the previous best, node {best.node}, left "
-        f"{best_share:.0%}; the gain of {gain:.3g} is more than {ERRORS:g} standard errors of {noise:.2g}"
+        f"{share:.2%} of the constant baseline's error remains, compared with {best_share:.0%} for the previous best, node "
+        f"{best.node}; the gain of {gain:.3g} is more than {ERRORS:g} standard errors ({noise:.2g} each)"
     )
     return suspicious(guard, sentence, unexplained=round(share, 6), best_other=round(best_share, 6), noise=noise)
 
@@ -175,7 +175,7 @@ def _perfect(guard: str, traces: Traces, share: float) -> GuardFinding | None:
         return None
     if traces.board and traces.unexplained(traces.board[:10][-1]) == 0:
         return None
-    sentence = f"the score of {traces.score:.6g} is perfect on {len(traces.ids)} rows, and there is no other to compare it with"
+    sentence = f"the score of {traces.score:.6g} is perfect on {len(traces.ids)} rows, and there is no other score yet"
     return suspicious(guard, sentence, unexplained=round(share, 6))
 
 
@@ -214,7 +214,7 @@ def printed_otherwise(guard: str, traces: Traces) -> GuardFinding:
     claim = abs(value) if traces.score >= 0 else value
     file_share, claim_share = traces.unexplained(traces.score), traces.unexplained(claim)
     if file_share is None or claim_share is None:
-        return guard_passed(guard, "scores cannot be compared where a constant is perfect")
+        return guard_passed(guard, "scores cannot be compared because a constant prediction is perfect")
     off = abs(claim - traces.score)
     noise = traces.error or 0.0
     evidence = {"printed": claim, "evaluated": traces.score, "score_error": traces.error}
@@ -256,7 +256,7 @@ def constant_predictions(guard: str, traces: Traces) -> GuardFinding:
     if _nearly_constant(traces.truth):
         return guard_passed(guard, "all labels are the same")
     if repeats_latest(traces):
-        return guard_passed(guard, "all rows have the value of the latest training row")
+        return guard_passed(guard, "all rows have the same value as the latest training row")
     for name, values in (("submission", traces.submitted), ("validation predictions", traces.prediction_values)):
         if len(values) >= FEWEST and _nearly_constant(values):
             return spoiling(guard, f"all {len(values)} rows of the {name} have the same value", rows=len(values))

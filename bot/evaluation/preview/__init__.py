@@ -93,7 +93,7 @@ def _range_lines(sentences: Sequence[str], columns: Sequence[Column]) -> Iterato
         if low < high and outside:
             extent = f"{min(column.numbers):g} to {max(column.numbers):g}"
             share = percent(outside, len(column.numbers))
-            yield f"It gives {clean(column.name)} the range {low:g} to {high:g}, but it has {extent} ({share} outside)."
+            yield f"It says {clean(column.name)} ranges from {low:g} to {high:g}, but it has {extent} ({share} outside)."
 
 
 def _complete_lines(sentences: Sequence[str], columns: Sequence[Column]) -> Iterator[str]:
@@ -173,9 +173,9 @@ def _sections(
     yield "Target", 0.15, partial(_target_lines, data, card)
     yield "Hold-out", 0.12, partial(_drawn_lines, labels_dir)
     yield "Found in the data", 0.12, lambda: [clean(line, _LINE) for line in doubts]
-    yield "The description against the data", 0.12, partial(_claim_lines, data_dir, data, card)
+    yield "Description compared with the data", 0.12, partial(_claim_lines, data_dir, data, card)
     if data.train is not None:
-        yield "Training rows against rows to predict", 0.2, partial(_compared_lines, data, card, ids)
+        yield "Training rows compared with rows to predict", 0.2, partial(_compared_lines, data, card, ids)
         yield data.train, 0.4, partial(_table_lines, data, data.train)
     yield "Files", 0.2, lambda: [*file_lines(data_dir), *_place_lines(data_dir, data, ids)]
     for name in samples:
@@ -207,10 +207,10 @@ def _target_lines(tables: MainTables, card: TaskCard) -> list[str]:
     if tables.train is None:
         return lines
     lacks_just_targets = len(columns) > _WIDE_TARGETS and set(tables.target_columns) == set(columns)
-    lacking_names = "these alone" if lacks_just_targets else _names(tables.target_columns, 20)
-    lines.append(f"Columns of {tables.train} that rows to predict lack: {lacking_names or 'none'}")
+    lacking_names = "only these" if lacks_just_targets else _names(tables.target_columns, 20)
+    lines.append(f"Columns of {tables.train} that are missing from the rows to predict: {lacking_names or 'none'}")
     if len(tables.target_columns) == 1 and tables.target_columns[0] not in columns:
-        lines.append(f"{clean(tables.target_columns[0])} holds the label; the submission names it in its own columns.")
+        lines.append(f"{clean(tables.target_columns[0])} is the label; the submission has different columns for it.")
     columns_by_name = {column.name: column for column in tables.columns(tables.train)}
     targets = [columns_by_name[name] for name in tables.target_columns[:_TARGETS]]
     return [*lines, *target_lines(targets), *sum_lines(targets)]
@@ -255,7 +255,7 @@ def _compared_lines(tables: MainTables, card: TaskCard, ids: Ids) -> list[str]:
         columns = profiles[tables.train]
         lines += drift_lines(sides[0], sides[1], [name for name in names if name in columns], columns)
     partly = [f"{tables.read_rows(name)} of {name}" for name in main if not tables.is_whole(name)]
-    return [f"As far as read ({', '.join(partly)}):", *lines] if partly and lines else lines
+    return [f"In the rows that were read ({', '.join(partly)}):", *lines] if partly and lines else lines
 
 
 def _like_training(tables: MainTables) -> list[str]:
@@ -269,13 +269,13 @@ def _like_training(tables: MainTables) -> list[str]:
 def _table_lines(tables: MainTables, name: str) -> list[str]:
     columns, read = tables.columns(name), tables.read_rows(name)
     if name != tables.train:
-        return [f"Columns, by {read}:", *column_lines(columns)]
+        return [f"Columns in {read}:", *column_lines(columns)]
     lines, like, targets = [], _like_training(tables), tables.target_columns[:_TARGETS]
     if like:
-        verb, missing = "have" if len(like) > 1 else "has", _names(tables.target_columns, 3) or "any missing"
-        lines.append(f"{' and '.join(like)} {verb} the same columns without {missing}.")
+        verb, missing = "have" if len(like) > 1 else "has", _names(tables.target_columns, 3)
+        lines.append(f"{' and '.join(like)} {verb} the same columns{f' except {missing}' if missing else ''}.")
     columns = [column for column in columns if column.name not in targets]
-    lines.append(f"Columns{' other than the targets' if targets else ''}, by {read}:")
+    lines.append(f"Columns{' other than the targets' if targets else ''} in {read}:")
     return [*lines, *column_lines(columns), *oddity_lines(columns)]
 
 
@@ -292,13 +292,13 @@ def _sample_lines(tables: MainTables, name: str, ids: Ids) -> list[str]:
     lines = []
     if asker is not None:
         same_ids = sorted(ids[asker]) == sorted(ids[name])
-        order = "in its order" if list(ids[asker]) == list(ids[name]) else "in another order: go by the id"
+        order = "in the same order" if list(ids[asker]) == list(ids[name]) else "in a different order: match rows by id"
         if same_ids or len(ids[name]) < MOST_IDS:
-            differ = f"Its ids are not simply those of {asker}."
-            lines = [f"One row for each of {asker}, {order}." if same_ids else differ]
+            differ = f"Its ids are not the same as those of {asker}."
+            lines = [f"One row for each row of {asker}, {order}." if same_ids else differ]
     first = tables.tables.get(next(iter(_SAMPLES)))
     if first is not None and first is not table and first.header == table.header:
-        return [*lines, f"The columns are those of {first.path.name}."]
+        return [*lines, f"The columns are the same as in {first.path.name}."]
     rows = [table.header, *islice(table.rows(), 2 if len(table.header) <= _WIDE else 1)]
     delimiter = getattr(table, "delimiter", ",")
     return lines + [_cut(encode_row([clean(c) for c in row], delimiter).rstrip("\n"), _ROW) for row in rows]

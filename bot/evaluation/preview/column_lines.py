@@ -122,7 +122,7 @@ def target_lines(columns: Sequence[Column]) -> list[str]:
     shares = sorted((column.values["1"] / max(1, column.rows), column.name) for column in hot)
     words = [f"{clean(name)} {share:.2%}" for share, name in (*shares[:3], shares[len(shares) // 2], *shares[-2:])]
     constant = [clean(column.name) for column in hot if len(column.values) < 2]
-    line = f"{len(hot)} columns of 0 and 1; share of 1, from the rarest: {', '.join(dict.fromkeys(words))}"
+    line = f"{len(hot)} columns of 0s and 1s; share of 1s, rarest first: {', '.join(dict.fromkeys(words))}"
     constant_lines = [f"Constant in these rows: {', '.join(constant[:10])}"] if constant else []
     return [line, *constant_lines, *(_target_line(column) for column in columns if column not in hot)]
 
@@ -132,8 +132,8 @@ def _many_lines(columns: Sequence[Column]) -> Iterator[str]:
     numbers = [number for column in columns for number in column.numbers]
     counts = [len(column.values) for column in columns]
     yield (
-        f"{len(columns)} columns of numbers, {min(numbers):g} to {max(numbers):g}, "
-        f"{_between(min(counts), max(counts))} distinct each. Of each its distinct values, the most common and its share:"
+        f"{len(columns)} numeric columns, {min(numbers):g} to {max(numbers):g}, {_between(min(counts), max(counts))} distinct "
+        "values each. For each column: number of distinct values, most common value and its share:"
     )
     descriptions = []
     for column in columns:
@@ -162,9 +162,9 @@ def _target_line(column: Column) -> str:
         sizes = by_count(counts)
         commonest = ", ".join(f"{clean(value)} {count:,}" for value, count in sizes[:4])
         rare = sum(size < _RARE for _, size in sizes)
-        commonest += f"; {rare:,} of fewer than {_RARE} rows" if rare and sizes[0][1] >= _RARE else ""
+        commonest += f"; {rare:,} have fewer than {_RARE} rows" if rare and sizes[0][1] >= _RARE else ""
         rows = _between(sizes[-1][1], sizes[0][1])
-        return f"{name}: {len(counts):,} classes of {rows} rows, e.g. {commonest}{_missing_note(column)}"
+        return f"{name}: {len(counts):,} classes with {rows} rows each, e.g. {commonest}{_missing_note(column)}"
     total = counts.total() or 1
     shares = ", ".join(f"{clean(value)} {count:,} ({count / total:.1%})" for value, count in by_count(counts))
     return f"{name}: {len(counts)} values: {shares}{_missing_note(column)}"
@@ -232,7 +232,7 @@ def _apart_lines(columns: Sequence[Column]) -> Iterator[str]:
             far_enough = abs(value - next_value) >= (_FAR_APART if value else _ZERO_APART) * spread
             if spread and far_enough and often >= max(_FEWEST, _SHARE * column.rows):
                 sentinels.append(
-                    f"{clean(column.name)} is {value:g} in {percent(often, column.rows)}, else {next_value:g} or beyond"
+                    f"{clean(column.name)} is {value:g} in {percent(often, column.rows)} of rows (next value: {next_value:g})"
                 )
     if sentinels:
-        yield f"Outlying values that may mean missing: {join_some(sentinels, _NAMES, '; ')}"
+        yield f"Outliers that may stand for missing values: {join_some(sentinels, _NAMES, '; ')}"

@@ -81,7 +81,7 @@ def comparison_lines(
     profiled = {column: [(file, profiles[file][column]) for file in (name, *tests)] for column in shared}
     for describe in (_missing_line, _time_line, _median_line):
         notes = [line for column, columns in profiled.items() if (line := describe(column, columns))]
-        lines += notes[:_LINES] + ([f"… and {len(notes) - _LINES} more columns like that"] if notes[_LINES:] else [])
+        lines += notes[:_LINES] + ([f"… and {len(notes) - _LINES} more columns like these"] if notes[_LINES:] else [])
     return lines
 
 
@@ -120,9 +120,9 @@ def _id_lines(train: _Part, part: _Part) -> Iterator[str]:
     shared = [(rows_by_id[key], row) for key, row in zip(part.ids, part.features, strict=False) if key in rows_by_id]
     if shared:
         equal = sum(a == b for a, b in shared)
-        meaning = "not always the same" if equal else "other rows: never join by id"
-        meaning = "the same rows" if equal == len(shared) else meaning
-        yield f"{len(shared):,} of the {len(part.ids):,} ids of {part.name} are ids of {train.name} too; they mean {meaning}."
+        meaning = "not always for the same rows" if equal else "for different rows: never join by id"
+        meaning = "for the same rows" if equal == len(shared) else meaning
+        yield f"{len(shared):,} of the {len(part.ids):,} ids of {part.name} also occur in {train.name}, {meaning}."
 
 
 def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
@@ -138,13 +138,13 @@ def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
     if repeat_count:
         share = percent(repeat_count, len(train.features))
         yield (
-            f"{repeat_count:,} rows of {train.name} ({share}) repeat an earlier one in all of the table's features, "
-            f"{len(pairs):,} of them with another label{_label_distance(train, pairs)}."
+            f"{repeat_count:,} rows of {train.name} ({share}) repeat an earlier row in all of the table's features, "
+            f"{len(pairs):,} of them with a different label{_label_distance(train, pairs)}."
         )
     counts = [(part, sum(row in first for row in part.features)) for part in parts]
     if any(count for _, count in counts):
         shares = [f"{count:,} of {part.name} ({percent(count, len(part.features))})" for part, count in counts]
-        yield f"Rows with all the features of a row of {train.name}: {' and '.join(shares)}."
+        yield f"Rows that match a row of {train.name} in all features: {' and '.join(shares)}."
 
 
 def prefix_lines(train: str, test: str, ids: Mapping[str, Sequence[str]]) -> list[str]:
@@ -156,8 +156,8 @@ def prefix_lines(train: str, test: str, ids: Mapping[str, Sequence[str]]) -> lis
         return []
     shared = len(groups[0] & groups[1])
     return [
-        f"Ids of {train} begin with {len(groups[0]):,} groups, such as {clean(sides[0][0])} of {clean(ids[train][0])}; those of "
-        f"{test} with {len(groups[1]):,}, {shared:,} of them the same"
+        f"Ids of {train} have {len(groups[0]):,} prefixes, such as {clean(sides[0][0])} in {clean(ids[train][0])}; ids of "
+        f"{test} have {len(groups[1]):,}, of which {shared:,} are the same"
     ]
 
 
@@ -171,7 +171,7 @@ def _label_distance(train: _Part, pairs: Sequence[tuple[str, str]]) -> str:
     count = len(numbers)
     usual = 2 * sum((2 * rank - count + 1) * number for rank, number in enumerate(numbers)) / (count * (count - 1))
     mean = sum(abs(a - b) for a, b in number_pairs if a is not None and b is not None) / len(pairs)
-    return f" ({mean / usual:.0%} as far apart as those of any two rows)" if usual > 0 else ""
+    return f" ({mean / usual:.0%} as far apart as the labels of any two rows)" if usual > 0 else ""
 
 
 def _group_lines(
@@ -251,13 +251,13 @@ def drift_lines(
     features = np.column_stack([_numbers(column, kinds[name]) for name, column in zip(usable, cells, strict=True)])
     area, shares = _told_apart(features, len(sides[0]))
     if area < _ALIKE_AUC:
-        return [f"Nothing in the features tells rows of {test[0]} from those of {train[0]} (AUC {area:.2f} at best)."]
+        return [f"The features do not separate rows of {test[0]} from rows of {train[0]} (AUC at most {area:.2f})."]
     if area < _APART_AUC:
         return []
     order = [i for i in np.argsort(-shares, kind="stable")[:5] if shares[i] >= _MOSTLY]
     main_columns = [f"{clean(usable[i])} ({percent(round(1000 * shares[i]), 1000)})" for i in order]
     column_words = f", mostly by {', '.join(main_columns)}" if main_columns else ""
-    return [f"A classifier tells rows of {test[0]} from those of {train[0]} with an AUC of {area:.2f}{column_words}."]
+    return [f"A classifier separates rows of {test[0]} from rows of {train[0]} (AUC {area:.2f}){column_words}."]
 
 
 def _sampled_rows(table: Rows, names: Sequence[str]) -> list[list[str]]:

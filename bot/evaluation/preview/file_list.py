@@ -41,8 +41,8 @@ def file_lines(data_dir: Path) -> list[str]:
     for (folder, suffix), paths in sorted(_grouped(data_dir).items()):
         if len(paths) > (_EACH_TABLE if suffix in TABLES else _MAX_LISTED):
             size = sum((data_dir / path).stat().st_size for path in paths)
-            kind = suffix or "without suffix"
-            lines.append(f"{clean(folder)}/: {len(paths):,} files {kind}, {decimal(size)}, e.g. {_examples(paths)}")
+            files = f"{suffix} files" if suffix else "files without a suffix"
+            lines.append(f"{clean(folder)}/: {len(paths):,} {files}, {decimal(size)}, e.g. {_examples(paths)}")
             if suffix in IMAGES:
                 lines.append(_images_line([partial(FileIO, data_dir / path) for path in _spread(paths)]))
         else:
@@ -50,7 +50,7 @@ def file_lines(data_dir: Path) -> list[str]:
                 rows = f", {_count_rows(data_dir / path)}" if suffix in TABLES else ""
                 lines.append(f"{clean(path.as_posix())}: {decimal((data_dir / path).stat().st_size)}{rows}")
     hidden_lines = len(lines) - _LINES
-    return lines if hidden_lines <= 0 else [*lines[:_LINES], f"… and {hidden_lines:,} more lines of files"]
+    return lines if hidden_lines <= 0 else [*lines[:_LINES], f"… and {hidden_lines:,} more lines"]
 
 
 def _grouped(data_dir: Path) -> dict[tuple[str, str], list[Path]]:
@@ -91,7 +91,7 @@ def archive_lines(data_dir: Path) -> list[str]:
         names = sorted(archive_names(data_dir / path) or ())
         if not names:
             continue
-        kinds = Counter(PurePosixPath(name).suffix.lower() or "without suffix" for name in names)
+        kinds = Counter(PurePosixPath(name).suffix.lower() or "without a suffix" for name in names)
         counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common(5))
         examples = _examples([Path(name) for name in names])
         lines.append(f"{clean(path.as_posix())}: {len(names):,} files ({counts}), e.g. {examples}")
@@ -132,19 +132,19 @@ def _images_line(images: Sequence[Callable[[], IO[bytes]]]) -> str:
             sizes[image.size] += 1
             modes[image.mode] += 1
     if not sizes:
-        return f"  of {len(images)} checked, none is an image"
+        return f"  none of the {len(images)} files checked is an image"
     widths, heights = zip(*sizes, strict=True)
     common = " × ".join(map(str, sizes.most_common(1)[0][0]))
     extent = f"{min(widths)} to {max(widths)} wide, {min(heights)} to {max(heights)} high, most often {common}"
     kinds = ", ".join(f"{mode} × {count}" if len(modes) > 1 else mode for mode, count in modes.most_common())
-    return f"  images, by {len(images)} of them: {extent if len(sizes) > 1 else f'all {common}'} pixels, {kinds}"
+    return f"  images, {len(images)} of them checked: {extent if len(sizes) > 1 else f'all {common}'} pixels, {kinds}"
 
 
 def place_lines(data_dir: Path, trained: Sequence[str], test_ids: Sequence[str]) -> list[str]:
     """Say where the files of single rows lie, by their ids; rows to validate on count as trained."""
     files = row_files(data_dir, trained, frozenset(test_ids))
     return [
-        f"{_place(pattern, places)}: {len(places):,} of {count:,} {kind} rows have one"
+        f"{_place(pattern, places)}: {len(places):,} of {count:,} {kind} rows have a file"
         for kind, side, count in (
             ("training and validation", files.train, len(trained)),
             ("test", files.test, len(test_ids)),

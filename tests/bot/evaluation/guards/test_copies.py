@@ -49,7 +49,7 @@ def test_a_file_that_is_not_valid_says_why(view: Path) -> None:
 
 def test_the_sample_submission_is_recognised_and_so_is_one_with_as_little_in_it(view: Path) -> None:
     assert copied(view, [0.5] * len(IDS)) == "every value is that of the sample submission"
-    assert copied(view, [0.25] * len(IDS)) == "all rows stand in the order of the sample submission"
+    assert copied(view, [0.25] * len(IDS)) == "all rows are in the order of the sample submission"
     nearly = [0.5] * len(IDS)
     nearly[7] = 0.75
     assert copied(view, nearly) is None, "a file may well be nearly constant"
@@ -62,7 +62,7 @@ def test_a_public_file_is_recognised_also_nearly_whole_or_bent(view: Path, place
     assert copied(view, OWN) == f"every value is that of the public file {public}"
     changed = [*OWN[:-2], 0.123, 0.456]
     assert copied(view, changed) == f"99.93% of the values are those of the public file {public}"
-    assert copied(view, [value**3 for value in OWN]) == f"all rows stand in the order of the public file {public}"
+    assert copied(view, [value**3 for value in OWN]) == f"all rows are in the order of the public file {public}"
     assert copied(view, [value + RNG.gauss(0, 0.01) for value in OWN]) is None
 
 

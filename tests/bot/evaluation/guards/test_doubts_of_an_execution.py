@@ -74,7 +74,7 @@ def test_a_perfect_score_on_an_easy_task_is_believed_and_so_is_a_large_gain(here
 def test_a_score_far_beyond_the_leaderboard_is_too_good_and_one_a_little_beyond_is_not(here: Ground) -> None:
     own = honest(here).score
     board = [own * 3, own * 3.2, own * 3.4]
-    assert "beyond the leaderboard's best" in honest(here, board=board).finding("too good").sentence
+    assert "beats the leaderboard's best" in honest(here, board=board).finding("too good").sentence
     assert honest(here, board=[own * 1.1, own * 1.6, own * 1.7]).finding("too good").passed
 
 
@@ -194,7 +194,7 @@ def test_rows_that_few_values_describe_repeat_training_rows_by_right(tmp_path: P
 
     found = Left(ground(tmp_path, "classes", few), near(0.8)).finding("better on duplicates")
     assert found.passed
-    assert "in columns that have few values" in found.sentence
+    assert "in columns with few distinct values" in found.sentence
 
 
 def test_a_score_that_comes_of_repeated_rows_is_right_where_the_test_has_as_many(tmp_path: Path) -> None:

@@ -33,14 +33,14 @@ def test_a_clean_competition_passes_all(tmp_path: Path, kind: str) -> None:
             planted.repeated_rows,
             "quantity",
             "duplicate rows",
-            "also occur among the training rows, with the same label and another id",
+            "also occur among the training rows, with the same label and a different id",
         ),
         (planted.repeated_in_test, "classes", "duplicate rows", "of the test rows repeat a training row"),
-        (planted.ids_by_label, "classes", "ids", "predicted from the number of the id"),
-        (planted.ids_by_label, "quantity", "ids", "predicted from the number of the id"),
+        (planted.ids_by_label, "classes", "ids", "predicted from the number in the id"),
+        (planted.ids_by_label, "quantity", "ids", "predicted from the number in the id"),
         (planted.ids_with_the_class, "classes", "ids", "predicted from word 1 of the id"),
         (planted.sorted_by_label, "quantity", "row order", "sorted by 'y'"),
-        (planted.test_later, "classes", "time", "by 'day' time parts test and training rows"),
+        (planted.test_later, "classes", "time", "'day' separates test rows from training rows in time"),
         (planted.target_copied, "quantity", "target in features", "the column 'z' alone predicts 'y'"),
         (planted.target_copied, "classes", "target in features", "the column 'z' alone"),
         (planted.target_encoded, "classes", "target in features", "the column 'code' alone"),
@@ -90,7 +90,7 @@ def test_rows_that_differ_in_nothing_but_their_labels_are_no_copies_but_copies_a
     found = ground(tmp_path / "alike", "quantity", alike).found("duplicate rows")
     assert found.passed and "labels of repeated rows differ" in found.sentence
     result = ground(tmp_path / "copied", "quantity", copied).found("duplicate rows")
-    assert not result.passed and "with the same label and another id" in result.sentence
+    assert not result.passed and "with the same label and a different id" in result.sentence
 
 
 def test_repeated_rows_of_which_no_label_is_known_are_not_passed_over(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_guard_that_cannot_run_has_not_passed(tmp_path: Path) -> None:
 def test_columns_that_there_was_no_time_for_are_not_passed_over(tmp_path: Path) -> None:
     view = ground(tmp_path).view
     assert target_in_features("it", view).passed
-    assert target_in_features("it", view, seconds=-1.0).sentence == "0 of 3 columns could be tried within -1 s"
+    assert target_in_features("it", view, seconds=-1.0).sentence == "0 of 3 columns could be tested within -1 s"
     assert not target_in_features("it", view, seconds=-1.0).passed
 
 

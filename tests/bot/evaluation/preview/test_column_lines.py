@@ -96,7 +96,7 @@ def test_numbered_runs_stay_apart_in_wide_tables(tmp_path):
 def test_many_rare_targets_share_a_line_that_names_the_rarest_and_the_constant(tmp_path):
     cells = {f"t{n}": [int(row < n) for row in range(100)] for n in range(6)}
     lines = target_lines(columns(tmp_path, **cells))
-    assert lines[0].startswith("6 columns of 0 and 1; share of 1, from the rarest: t0 0.00%, t1 1.00%, t2 2.00%")
+    assert lines[0].startswith("6 columns of 0s and 1s; share of 1s, rarest first: t0 0.00%, t1 1.00%, t2 2.00%")
     assert lines[1] == "Constant in these rows: t0"
 
 
@@ -118,14 +118,14 @@ def test_ties_of_a_quantity_are_counted(tmp_path):
 def test_of_many_targets_of_few_values_each_has_its_ties(tmp_path):
     cells = {f"t{n}": [row % (n + 2) / (n + 1) for row in range(100)] for n in range(12)}
     lines = target_lines(columns(tmp_path, **cells))
-    assert lines[0].startswith("12 columns of numbers, 0 to 1, 2 to 13 distinct each")
+    assert lines[0].startswith("12 numeric columns, 0 to 1, 2 to 13 distinct values each")
     assert "t0 2, 0.0 50%; t1 3, 0.0 34%" in lines[1] and len(lines) == 4
 
 
 def test_rare_classes_are_counted(tmp_path):
     cells = ["common"] * 200 + [f"class {n // 4}" for n in range(100)]
     (line,) = target_lines(columns(tmp_path, x=cells))
-    assert "26 classes of 4 to 200 rows" in line and "25 of fewer than 10 rows" in line
+    assert "26 classes with 4 to 200 rows each" in line and "25 have fewer than 10 rows" in line
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**6))

@@ -8,7 +8,7 @@ from tests.bot.evaluation.parts import card, competition
 
 def compared(tmp_path, train, test, header=("id", "x", "y")):
     text = preview(competition(tmp_path, train, test, header), card())
-    return text.split("## Training rows against rows to predict\n")[-1].split("\n\n")[0]
+    return text.split("## Training rows compared with rows to predict\n")[-1].split("\n\n")[0]
 
 
 def test_nothing_is_reported_on_parts_that_are_alike(tmp_path):
@@ -40,10 +40,10 @@ def test_repeated_rows_are_counted_with_those_of_another_label(tmp_path):
     train = [[f"r{n}", n / 8, n] for n in range(90)] + [["s0", 0.0, 0], ["s1", 0.125, 7]]
     lines = compared(tmp_path, train, [["t0", 0.25], ["t1", 1000.5]])
     assert (
-        "2 rows of train.csv (2.2%) repeat an earlier one in all of the table's features, 1 of them with another label."
+        "2 rows of train.csv (2.2%) repeat an earlier row in all of the table's features, 1 of them with a different label."
         in lines
     )
-    assert "Rows with all the features of a row of train.csv: 1 of test.csv (50%)." in lines
+    assert "Rows that match a row of train.csv in all features: 1 of test.csv (50%)." in lines
 
 
 def test_rows_of_few_values_are_no_copies(tmp_path):
@@ -54,7 +54,7 @@ def test_rows_of_few_values_are_no_copies(tmp_path):
 def test_equal_ids_of_other_rows_are_warned_of(tmp_path):
     train, test = [[n, n / 8, n] for n in range(90)], [[n, n * 100.5] for n in range(80, 100)]
     lines = compared(tmp_path, train, test)
-    assert "10 of the 20 ids of test.csv are ids of train.csv too; they mean other rows: never join by id." in lines
+    assert "10 of the 20 ids of test.csv also occur in train.csv, for different rows: never join by id." in lines
 
 
 def test_shares_of_missing_values_are_reported_where_they_differ(tmp_path):
@@ -75,12 +75,12 @@ def test_times_and_medians_of_both_are_reported(tmp_path):
 def test_of_many_such_columns_the_first_are_reported(tmp_path):
     names = [f"c{n}" for n in range(30)]
     train, test = [[f"r{n}", *[n] * 30, n] for n in range(20)], [[f"t{n}", *[n + 50] * 30] for n in range(9)]
-    assert "… and 22 more columns like that" in compared(tmp_path, train, test, ("id", *names, "y"))
+    assert "… and 22 more columns like these" in compared(tmp_path, train, test, ("id", *names, "y"))
 
 
 def test_labels_of_equal_rows_are_compared_with_those_of_any_two(tmp_path):
     train = [[f"r{n}", n // 2, n // 2 + n % 2] for n in range(200)]
-    assert "100 of them with another label (3% as far apart" in compared(tmp_path, train, [["t0", 0.5]])
+    assert "100 of them with a different label (3% as far apart" in compared(tmp_path, train, [["t0", 0.5]])
 
 
 def test_a_time_that_is_the_id_is_a_feature(tmp_path):
@@ -93,7 +93,7 @@ def test_groups_that_ids_begin_with_are_counted(tmp_path, shared):
     train = [[f"patient{n % 20}_{n}", n / 8, n] for n in range(100)]
     test = [[f"patient{20 - shared + n % 10}_{n}", n / 8] for n in range(50)]
     lines = compared(tmp_path, train, test)
-    assert f"begin with 20 groups, such as patient0 of patient0_0; those of test.csv with 10, {shared} of them" in lines
+    assert f"have 20 prefixes, such as patient0 in patient0_0; ids of test.csv have 10, of which {shared}" in lines
 
 
 def test_numbered_ids_are_no_groups(tmp_path):
@@ -115,4 +115,4 @@ def test_columns_by_which_test_rows_can_be_told_are_named(tmp_path):
 def test_rows_that_cannot_be_told_apart_are_said_to_be_alike(tmp_path):
     rng = random.Random(0)
     rows = [[f"r{n}", rng.random(), n] for n in range(1_000)]
-    assert "Nothing in the features tells" in compared(tmp_path, rows[:500], [row[:2] for row in rows[500:]])
+    assert "The features do not separate" in compared(tmp_path, rows[:500], [row[:2] for row in rows[500:]])

@@ -31,7 +31,7 @@ def claims(known, description, metric="rmse", files=()):
     [
         ("Target labels are continuous values in the range [0,1].", "few distinct values: y (5)"),
         ("The column `rating` is a continuous score.", "few distinct values: rating (4)"),
-        ("The body age lies between 18 and 65.", "body_age the range 18 to 65, but it has 0 to 99.6667"),
+        ("The body age lies between 18 and 65.", "body_age ranges from 18 to 65, but it has 0 to 99.6667"),
         ("There are no missing values in this data.", "some are: gap (0.3%)"),
         ("Join it with weather.csv and `train.csv`.", "files that do not exist: weather.csv."),
     ],
@@ -75,7 +75,7 @@ def test_descriptions_of_real_competitions_are_not_accused(slug):
     folder, _ = real(slug)
     snapshot = Snapshot.load(folder, METRIC_DIRECTIONS)
     text = preview(snapshot.data, snapshot.card)
-    assert "The description against the data" not in text and len(text.split()) <= 600
+    assert "Description compared with the data" not in text and len(text.split()) <= 600
 
 
 def picture(mode="RGB", size=(32, 24)):
@@ -97,10 +97,10 @@ def test_files_columns_and_target_are_described(data):
     assert "x: integer, '1' × 15, '2' × 14" in text and "15 missing" in text
     assert "when: time, '2011-01-01 00:00:00' × 100" in text
     assert "text: text of 6 to 7 characters, 100 distinct" in text
-    assert "Columns of train.csv that rows to predict lack: y" in text
+    assert "Columns of train.csv that are missing from the rows to predict: y" in text
     assert "y: 2 values: a 75 (75.0%), b 25 (25.0%)" in text
-    assert "test.csv has the same columns without y." in text
-    assert "One row for each of test.csv, in its order." in text
+    assert "test.csv has the same columns except y." in text
+    assert "One row for each row of test.csv, in the same order." in text
 
 
 def test_a_quantity_is_described_by_its_distribution(tmp_path):
@@ -129,7 +129,7 @@ def test_folders_with_thousands_of_files_share_a_line(data):
     for n in range(1500):
         (data / "images" / f"{n:04d}.png").write_bytes(picture() if n < 3 else b"")
     text = preview(data, card("accuracy"))
-    assert "images/: 1,500 files .png" in text
+    assert "images/: 1,500 .png files" in text
     assert "0100.png" not in text
 
 
@@ -141,7 +141,7 @@ def test_archives_are_looked_into(data):
         archive.writestr("atoms/1.xyz", "lattice 1 2 3\natom 0 0 0 Al\n")
     text = preview(data, card("accuracy"))
     assert "train.zip: 40 files (40 .png), e.g. train/00.png" in text
-    assert "images, by 40 of them: all 8 × 9 pixels, L" in text
+    assert "images, 40 of them checked: all 8 × 9 pixels, L" in text
     assert "atoms/1.xyz begins:\n    lattice 1 2 3" in text
 
 
@@ -195,7 +195,7 @@ def test_a_view_shows_how_its_rows_were_drawn(tmp_path):
         f"Of the 200 training rows, {info.train_rows} are in train.csv with labels, and {info.validation_rows} (30%) are in "
         "validation.csv without labels: sampled at random, stratified by y: each of 2 classes in every part."
     ) in text
-    assert "validation.csv and test.csv have the same columns without y." in text
+    assert "validation.csv and test.csv have the same columns except y." in text
 
 
 def test_data_that_cannot_be_split_says_why(tmp_path):
@@ -218,15 +218,15 @@ def test_files_of_rows_are_named_by_their_ids(tmp_path):
             for n in range(count):
                 archive.writestr(f"{side}/{letter}{n}.png", picture("L", (8, 8 + n % 3)))
     text = preview(tmp_path, card())
-    assert "train/{id} in train.zip: 20 of 20 training and validation rows have one" in text
-    assert "test/{id} in test.zip: 10 of 10 test rows have one" in text
-    assert "images, by 20 of them: 8 to 8 wide, 8 to 10 high, most often 8 × 8 pixels, L" in text
+    assert "train/{id} in train.zip: 20 of 20 training and validation rows have a file" in text
+    assert "test/{id} in test.zip: 10 of 10 test rows have a file" in text
+    assert "images, 20 of them checked: 8 to 8 wide, 8 to 10 high, most often 8 × 8 pixels, L" in text
 
 
 def test_a_sample_in_another_order_is_reported(tmp_path):
     data = competition(tmp_path, [[n, n, n / 2] for n in range(50)], [["t0", 0], ["t1", 1]])
     write(data / "sample_submission.csv", ["id", "y"], [["t1", 0], ["t0", 0]])
-    assert "One row for each of test.csv, in another order: go by the id." in preview(data, card())
+    assert "One row for each row of test.csv, in a different order: match rows by id." in preview(data, card())
 
 
 def test_folders_of_many_classes_share_a_line(tmp_path):
@@ -236,7 +236,7 @@ def test_folders_of_many_classes_share_a_line(tmp_path):
             (tmp_path / "train" / f"class {folder}" / f"{n}.png").write_bytes(picture(size=(8, 8)))
     competition(tmp_path, [[f"r{n}", n, n] for n in range(20)], [["t", 1]])
     text = preview(tmp_path, card())
-    assert "train/[30 folders]/: 90 files .png" in text and "images, by 60 of them: all 8 × 8 pixels, RGB" in text
+    assert "train/[30 folders]/: 90 .png files" in text and "images, 60 of them checked: all 8 × 8 pixels, RGB" in text
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -267,11 +267,11 @@ WANTED = {
         "casual, registered, count",
         "in test.csv",
     ),
-    "leaf-classification": ("margin1 … margin64 (64 columns): number", "species: 99 classes of"),
+    "leaf-classification": ("margin1 … margin64 (64 columns): number", "species: 99 classes with"),
     "nomad2018-predict-transparent-conductors": (
-        " of the 240 ids of test.csv are ids of train.csv too; they mean other rows: never join by id.",
+        " of the 240 ids of test.csv also occur in train.csv, for different rows: never join by id.",
         "train/{id}/geometry.xyz in train_geometry.zip: 2,160 of 2,160",
-        "repeat an earlier one in all of the table's features",
+        "repeat an earlier row in all of the table's features",
     ),
     "spooky-author-identification": ("text: text of 21 to ", "distinct, e.g. "),
 }
