@@ -197,7 +197,7 @@ def _letter(tx: Transaction, service: str, ids: Sequence[int], now: datetime) ->
     tx.add(letter)
     tx.session.flush()
     if letter.id is None:
-        raise RuntimeError("a delivery got no id")
+        raise RuntimeError("the database assigned no id to a delivery")
     for id in ids:
         tx.add(LetterPart(notification_id=id, service=service, letter_id=letter.id))
     return letter.id, letter.urgent

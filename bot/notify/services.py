@@ -50,7 +50,7 @@ def find_address(name: str, environment: Mapping[str, str] | None = None) -> Sec
     for text, source in _places(variables, name):
         text = text.strip()
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\x00-\x1f\x7f]+", text) or len(text) > _LONGEST:
-            raise UsageError(f"{source} does not hold one address, such as slack://TOKEN/TOKEN/TOKEN or mailtos://…")
+            raise UsageError(f"{source} must contain one address, such as slack://TOKEN/TOKEN/TOKEN or mailtos://…")
         return SecretStr(text)
     raise UsageError(
         f"[notify] services names {name}, but there is no systemd credential or environment variable of that name, "
@@ -68,7 +68,7 @@ def _places(variables: Mapping[str, str], name: str) -> Iterator[tuple[str, str]
     if path := variables.get(f"{name}_FILE", "").strip():
         if not Path(path).is_file():
             raise UsageError(f"{name}_FILE names a file that does not exist")
-        yield _read(Path(path), f"the file of {name}_FILE"), f"the file of {name}_FILE"
+        yield _read(Path(path), f"the file named by {name}_FILE"), f"the file named by {name}_FILE"
 
 
 def _read(path: Path, source: str) -> str:
@@ -182,7 +182,7 @@ class AppriseNotifier:
             plugin = Apprise.instantiate(self._address.get_secret_value(), asset=asset)
         if plugin is None:
             raise UsageError(
-                f"{self.name} holds an address that Apprise cannot use: appriseit.com lists how each is written"
+                f"{self.name} contains an address that Apprise cannot use: see appriseit.com for the format of each service"
             )
         return plugin
 

@@ -34,7 +34,7 @@ def _zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("is not a time zone that this machine knows; an example: Europe/Zurich") from None
+        raise ValueError("is not a time zone that this machine knows; for example: Europe/Zurich") from None
     return value
 
 
@@ -62,37 +62,37 @@ class NotifySection(BaseModel):
     services: tuple[Annotated[str, AfterValidator(_name)], ...] = Field(
         default=(),
         examples=[["SLACK_URL", "MAIL_URL"]],
-        description="names of the variables (or systemd credentials) that hold the services' addresses, as Apprise writes them",
+        description="names of environment variables or systemd credentials with the services' addresses, as Apprise URLs",
     )
     digest: tuple[Annotated[str, AfterValidator(_kind)], ...] = Field(
         default=DEFAULT_DIGEST,
-        description="kinds of notices collected into a digest; all others are sent at once",
+        description="kinds of notifications to collect in a digest; all others are sent at once",
     )
     digest_hours: tuple[Annotated[int, Field(ge=0, le=23)], ...] = Field(
-        default=(8,), min_length=1, description="hours of the day at which a digest is sent"
+        default=(8,), min_length=1, description="hours of the day at which to send a digest"
     )
     quiet: Annotated[str, AfterValidator(_quiet)] | None = Field(
         default=None,
         examples=["22:00-07:00"],
-        description="quiet hours, when only urgent notices are sent, such as `22:00-07:00`",
+        description="quiet hours, when only urgent notifications are sent, such as `22:00-07:00`",
     )
     time_zone: Annotated[str, AfterValidator(_zone)] = Field(
-        default="UTC", description="time zone of the digest's and the quiet hours"
+        default="UTC", description="time zone for the digest and the quiet hours"
     )
     per_hour: int = Field(
         default=20,
         ge=1,
         le=1000,
-        description="maximum number of messages per service and hour; further notices share one message",
+        description="maximum number of messages per service and hour; further notifications share one message",
     )
     first_pause: float = Field(
         default=30.0,
         gt=0,
         allow_inf_nan=False,
-        description="seconds to wait after the first failure; doubled after each further one",
+        description="seconds to wait after the first failure; doubled after each further failure",
     )
     longest_pause: float = Field(
-        default=3600.0, gt=0, le=30 * 86_400, description="maximum seconds to wait after a failure"
+        default=3600.0, gt=0, le=30 * 86_400, description="maximum wait after a failure, in seconds"
     )
     seconds: float = Field(default=60.0, gt=0, le=3600, description="time limit of one attempt, in seconds")
 

@@ -130,7 +130,7 @@ def _catboost(fit: _Fit, settings: dict[str, Any]) -> Fitted:
 
 def _histogram(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     if find_spec("lightgbm"):
-        raise SkippedModel("Skipped: LightGBM is installed and does the same faster.")
+        raise SkippedModel("Skipped: LightGBM is installed and faster.")
     model = fit.model(ensemble, "HistGradientBoosting", warm_start=True, random_state=fit.seed, **settings)
     return fit.best_state(lambda step: model.set_params(max_iter=25 * step).fit(fit.x, fit.y), 60, 2)
 
@@ -167,7 +167,7 @@ def _network(fit: _Fit, settings: dict[str, Any]) -> Fitted:
 
 def _neighbours(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     if len(fit.y) > NEAR_ROWS:
-        raise SkippedModel(f"A fold learns from {len(fit.y)} rows; neighbours are sought in {NEAR_ROWS} at most.")
+        raise SkippedModel(f"A fold trains on {len(fit.y)} rows; nearest neighbours are limited to {NEAR_ROWS}.")
     counts = [count for count in (1, 3, 7, 15, 30, 60) if count <= len(fit.y)]
     models = [fit.model(neighbors, "KNeighbors", n_neighbors=count, **settings).fit(fit.x, fit.y) for count in counts]
     predictions = fit.on_all(best := min(models, key=fit.loss))

@@ -138,7 +138,7 @@ def portfolio_model(name: str, metric: str, kind: TargetKind, quantile: float = 
     """
     configuration, _, seed = name.partition("-seed-")
     if configuration not in CONFIGURATIONS or (seed and not seed.isdecimal()):
-        raise UsageError(f"No model of the portfolio is named {name!r}; {did_you_mean(configuration, CONFIGURATIONS)}")
+        raise UsageError(f"Unknown portfolio model {name!r}; {did_you_mean(configuration, CONFIGURATIONS)}")
     family, settings = CONFIGURATIONS[configuration]
     objective = _OF_QUANTILE[family](quantile) if family in _OF_QUANTILE else {}
     learned = objective if metric in _MEDIAN and kind == "number" else {}

@@ -33,9 +33,9 @@ def check_program(*paths: Path) -> None:
     for path in (*paths, *(path.resolve() for path in paths)):
         if not re.fullmatch(r"/[A-Za-z0-9/._+@-]+", str(path)) or any(map(path.is_relative_to, _HIDDEN)):
             raise UsageError(
-                f"the service cannot use {path}: it must be an absolute path of plain characters, outside of "
-                f"{', '.join(_HIDDEN)}. Install the bot with a Python of the system, such as "
-                f"`python3 -m venv {PROGRAM.parents[1]}`, and run `{PROGRAM} service install`."
+                f"the service cannot use {path}: it must be an absolute path without special characters, outside "
+                f"{', '.join(_HIDDEN)}. Install the bot with the system's Python, for example in "
+                f"`python3 -m venv {PROGRAM.parents[1]}`, then run `{PROGRAM} service install`."
             )
 
 

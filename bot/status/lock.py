@@ -15,4 +15,4 @@ def is_running(folder: Path) -> bool:
 
 def works_already(folder: Path) -> str:
     """Return why no second daemon starts in a folder."""
-    return f"another daemon is running in {folder}: stop it first, or set another folder ([daemon] dir)"
+    return f"another daemon is running in {folder}: stop it first, or set a different [daemon] dir"

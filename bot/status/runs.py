@@ -67,7 +67,7 @@ def run_status(folder: RunFolder, now: datetime) -> RunStatus:
     try:
         record = json.loads(folder.config.read_text(encoding="utf-8"))
         if is_live(record):
-            note = "of the daemon: `bot status` without a path, with its bot.toml, shows it"
+            note = "a run of the daemon: use `bot status` without a path, with its bot.toml"
             return RunStatus(place, name, "live", note)
         config = _Config.model_validate(record)
     except (OSError, ValueError) as error:
@@ -87,7 +87,7 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
         return RunStatus(str(folder.path), run_id, "not started", steps=settings.steps)
     # In the database a killed run is still `running`.
     status: Status = "unreadable"
-    note: str | None = f"its status {run.status!r} is unknown"
+    note: str | None = f"it has the unknown status {run.status!r}"
     if run.status == "running" and not is_running(folder):
         status, note = "stopped", "its process has ended; the run can be resumed"
     elif run.status in ("running", "finished", "stopped", "failed"):

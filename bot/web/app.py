@@ -165,7 +165,7 @@ class Application:
     async def _act(self, request: Request) -> Response:
         form = await read_form(request)
         if form is None:
-            return refuse(413, "Bad request: not a form of this page, too large, or too slow.")
+            return refuse(413, "Bad request: the form is not from this page, is too large, or was sent too slowly.")
         if not is_same(form.get("csrf", ""), self._keys.csrf):
             return refuse(403, "This form has expired: reload the page.")
         try:

@@ -108,9 +108,9 @@ class Guard:
             return refuse(405, "Method not allowed: the page accepts GET requests and its own forms.")
         origin = request.headers.get("origin")
         if request.method == "POST" and (origin is None or urlsplit(origin).netloc.lower() not in self._hosts):
-            return refuse(403, "This form came from another site, or without its origin.")
+            return refuse(403, "This form was sent from another site, or without an Origin header.")
         if request.method == "POST" and request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return refuse(403, "This form came from another site.")
+            return refuse(403, "This form was sent from another site.")
         return None
 
     def _welcome(self, given_token: str, path: str = "/") -> Response:

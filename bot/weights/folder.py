@@ -29,7 +29,7 @@ class WeightsFolder:
             if weights.name == name:
                 return weights
         names = ", ".join(weights.name for weights in self.catalog)
-        raise UsageError(f"unknown weights {name!r}; the list has {names}. Add yours to {self.path / OWN_LIST}")
+        raise UsageError(f"unknown weights {name!r}; known: {names}. Add your own to {self.path / OWN_LIST}")
 
     def state(self, weights: Weights) -> Literal["here", "partial", "absent"]:
         """Return whether all, some or none of its files are present and unchanged since their check."""

@@ -13,9 +13,9 @@ class WeightsSettings(ClosedModel):
     """The section `[weights]` of bot.toml."""
 
     dir: SettingsPath | None = Field(
-        default=None, description="folder of weights; none: in the user's data folder", examples=["/srv/weights"]
+        default=None, description="folder for weights (default: in the user's data folder)", examples=["/srv/weights"]
     )
-    offer: bool = Field(default=True, description="whether runs may use them")
+    offer: bool = Field(default=True, description="whether runs may use these weights")
 
     @property
     def folder(self) -> Path:

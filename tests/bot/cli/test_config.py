@@ -51,7 +51,7 @@ def test_every_mistake_is_a_line_on_stderr_and_the_exit_status_is_2(here, monkey
     assert (ended.value.code, shown.out) == (2, "")
     assert shown.err.splitlines() == [
         f"{here}/bot.toml:2: unknown key 'free_bg' in [disk]; did you mean 'free_gb'?",
-        f"{here}/bot.toml:5: weights.offer must be true or false, not 3 (whether runs may use them)",
+        f"{here}/bot.toml:5: weights.offer must be true or false, not 3 (whether runs may use these weights)",
     ]
 
 

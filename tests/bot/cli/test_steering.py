@@ -88,7 +88,7 @@ def test_a_note_of_several_lines_comes_from_stdin(here: Path) -> None:
     ],
 )
 def test_what_looks_like_a_secret_is_refused_and_not_repeated(here: Path, secret: str, what: str) -> None:
-    with pytest.raises(UsageError, match=f"the note holds {what}, but notes go into prompts") as refused:
+    with pytest.raises(UsageError, match=f"the note contains {what}, but notes become part of prompts") as refused:
         bot("note", "titanic", "try", secret, "there")
     assert secret not in str(refused.value)
     assert not (here / "state" / "bot.db").exists()

@@ -85,7 +85,7 @@ def test_of_two_daemons_of_one_file_started_in_two_folders_one_runs(tmp_path: Pa
     configure(tmp_path / "shared.toml", ["titanic"], port, 'dir = "state"\n')
     with daemon("../shared.toml", one, "titanic"):
         assert second("../shared.toml", other) == (
-            f"bot: another daemon is running in {tmp_path / 'state'}: stop it first, or set another folder ([daemon] dir)"
+            f"bot: another daemon is running in {tmp_path / 'state'}: stop it first, or set a different [daemon] dir"
         )
     assert (tmp_path / "state" / "bot.db").is_file()
     # Each user has a folder of his own, unless the file names one.

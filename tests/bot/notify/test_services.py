@@ -186,7 +186,7 @@ async def test_no_secret_is_in_any_log_event_row_error_or_name(behaviour, tmp_pa
 
 def test_what_apprise_cannot_use_is_refused_without_being_repeated(logged: list[str]) -> None:
     for address in ("nosuch://hunter2secret@host/pathsecret77", "mailto://x:hunter2secret@", "slack://hunter2secret"):
-        with pytest.raises(UsageError, match="SLACK_URL holds an address") as refused:
+        with pytest.raises(UsageError, match="SLACK_URL contains an address") as refused:
             open_services(NotifySection(services=("SLACK_URL",)), {"SLACK_URL": address})
         assert not any(secret in str(refused.value) + "".join(logged) for secret in SECRETS)
 

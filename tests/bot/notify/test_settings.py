@@ -53,8 +53,8 @@ def test_an_address_in_the_file_is_refused_with_why_and_is_not_repeated(tmp_path
         ("digest_hours = [24]", "at most 23"),
         ('quiet = "22-7"', "must be two times of day, for example 22:00-07:00"),
         ('quiet = "07:00-07:00"', "must not start and end at the same time"),
-        ('time_zone = "Mars/Olympus"', "is not a time zone that this machine knows; an example: Europe/Zurich"),
-        ('time_zone = "../etc/passwd"', "is not a time zone that this machine knows; an example: Europe/Zurich"),
+        ('time_zone = "Mars/Olympus"', "is not a time zone that this machine knows; for example: Europe/Zurich"),
+        ('time_zone = "../etc/passwd"', "is not a time zone that this machine knows; for example: Europe/Zurich"),
         ("per_hour = 0", "at least 1"),
         ('slack = "x"', r"2: unknown key 'slack' in \[notify\]"),
     ],
@@ -89,7 +89,7 @@ def test_a_credential_goes_before_a_variable_and_that_before_a_file(tmp_path: Pa
 
 @pytest.mark.parametrize("text", ["hunter2secret", f"{SLACK} {SLACK}", f"{SLACK}\n{SLACK}", "json://" + "x" * 5000])
 def test_what_is_no_address_is_refused_and_not_repeated(text: str) -> None:
-    with pytest.raises(UsageError, match="the variable SLACK_URL does not hold one address") as refused:
+    with pytest.raises(UsageError, match="the variable SLACK_URL must contain one address") as refused:
         find_address("SLACK_URL", {"SLACK_URL": text})
     assert text not in str(refused.value)
 

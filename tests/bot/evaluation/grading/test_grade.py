@@ -99,7 +99,7 @@ def test_answers_that_do_not_cover_the_sample_are_the_snapshots_fault(snapshot):
 
 
 def test_an_unknown_metric_is_an_error_of_use(snapshot):
-    with pytest.raises(UsageError, match="'f1' is unknown"):
+    with pytest.raises(UsageError, match="Unknown metric 'f1'"):
         grade(snapshot, card("f1"), submit(snapshot, 1, 2))
 
 

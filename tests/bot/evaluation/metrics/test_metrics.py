@@ -34,7 +34,7 @@ PERFECT = {
 
 
 def test_an_unknown_metric_is_named():
-    with pytest.raises(UsageError, match="'f1' is unknown"):
+    with pytest.raises(UsageError, match="Unknown metric 'f1'"):
         metric_named("f1")
 
 

@@ -50,7 +50,7 @@ def view(folder: Path, labels: list[list[object]], header: tuple[str, ...] = ("i
 def test_a_metric_of_the_registry_is_computed_whatever_grader_there_is(place: Path) -> None:
     with closing(open_scorer(card("mae"), place / "private" / "grade.py")) as scorer:
         assert scorer.kind == "registry"
-    with pytest.raises(UsageError, match="is unknown"):
+    with pytest.raises(UsageError, match="Unknown metric"):
         open_scorer(task(), None)
 
 
