@@ -74,7 +74,7 @@ def build_snapshot(
     options = replace(options, metric=ABBREVIATIONS.get((options.metric or "").lower(), options.metric))
     source = collected.source
     if MANIFEST in collected.files:
-        raise UsageError(f"{source} is a snapshot: use `bot replay`, or name {source / 'data'}")
+        raise UsageError(f"{source} is a snapshot: use `bot replay`, or pass {source / 'data'}")
     detected = DetectedTask()
     files = find_tables(collected, options, detected)
     if files is None and collected.root.is_dir():
@@ -84,7 +84,7 @@ def build_snapshot(
     if files is None:
         refuse_formats(collected)
         raise UsageError(
-            f"{source} holds no table (CSV, TSV, Excel, Parquet, JSON lines) and no folders of files by class"
+            f"{source} contains no table (CSV, TSV, Excel, Parquet, JSON lines) and no folders with files by class"
         )
     sampled = folder.with_name(f"{folder.name}-sample.csv")
     rows = _leave_out_answers(_rows(files, options, sampled, detected), detected)
@@ -144,7 +144,7 @@ def _rows(files: InputFiles, options: SolveOptions, sampled: Path, detected: Det
     labelled_count = sum(cell != "" for cell in train.column(target)) - withheld
     if labelled_count < FEWEST:
         raise UsageError(
-            f"{train.name} leaves {plural(labelled_count, 'row')} to learn `{target}` from: at least {FEWEST} are needed"
+            f"{train.name} has only {plural(labelled_count, 'row')} to learn `{target}` from: at least {FEWEST} are needed"
         )
     return _Rows(files, (target,), task, id_column or number_column, id_column is None, split)
 
@@ -172,7 +172,7 @@ def _leave_out_answers(rows: _Rows, detected: DetectedTask) -> _Rows:
         if "/" not in name and is_table(name) and _holds_answers(path, rows, tests)
     ]
     if answers:
-        detected.add("left out", f"{', '.join(answers)}: answers of the test rows, which scripts must not see")
+        detected.add("left out", f"{', '.join(answers)}: answers for the test rows, which scripts must not see")
     other_files = {name: path for name, path in rows.files.other_files.items() if name not in answers}
     return replace(rows, files=replace(rows.files, other_files=other_files))
 
@@ -327,7 +327,7 @@ def _write_task(rows: _Rows, folder: Path, slug: str, now: datetime) -> None:
         "enabled_at": iso(now),
         "deadline": iso(now),
         "collected_at": iso(now),
-        "split": rows.split.method if rows.split else "the owner's own test rows",
+        "split": rows.split.method if rows.split else "test rows provided by the owner",
         "sources": [rows.files.train.name],
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -346,7 +346,7 @@ def _description(rows: _Rows, slug: str) -> str:
         f" In `{name}`, {code} stands for {old!r}." for name, c in task.labels.items() for old, code in c.items()
     )
     form_words += "".join(
-        f" {value!r} is a class of `{rows.target}`, though pandas reads it as missing unless told `keep_default_na=False`."
+        f" {value!r} is a class of `{rows.target}`, but pandas reads it as missing without `keep_default_na=False`."
         for value in task.classes
         if value.lower() in NA_WORDS
     )
@@ -355,7 +355,7 @@ def _description(rows: _Rows, slug: str) -> str:
     form = columns_words if len(task.columns) > 1 else "one prediction"
     data_section = f"\n## Data\n\n{rows.files.description}\n" if rows.files.description else ""
     return (
-        f"# {slug}\n\nPredict {target_words} of each row of `test.csv`. {form_words}\n\n"
+        f"# {slug}\n\nPredict {target_words} for each row of `test.csv`. {form_words}\n\n"
         f"## Evaluation\n\nPredictions are scored by `{task.metric.name}` ({task.metric.direction} it). `sample_submission.csv` "
-        f"shows their form: {form} for each `{rows.id}`.\n{data_section}"
+        f"shows their format: {form} for each `{rows.id}`.\n{data_section}"
     )

@@ -44,7 +44,7 @@ def index_folders(source: Path, staging: Path, detected: DetectedTask) -> InputF
     train = [(path, label) for path, label in labelled if path.suffix.lower() == suffix or suffix not in _TEXTS]
     file_names = _write(staging, train, tested, as_texts=suffix in _TEXTS)
     detected.add(
-        "classes", f"the folders {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} of `{suffix}` files"
+        "classes", f"the folders {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} with `{suffix}` files"
     )
     detected.add("training rows", f"{plural(len(train), 'file')} in {plural(len(names), 'folder')}")
     if test is not None and tested:

@@ -47,10 +47,10 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
     likely = not_in_test or train.header
     target_like = [name for name in likely if name.lower() in _TARGETS]
     if test is not None and len(not_in_test) == 1:
-        detected.add("target", f"`{not_in_test[0]}`, the only column that {test.name} lacks")
+        detected.add("target", f"`{not_in_test[0]}`, the only column missing from {test.name}")
         return not_in_test[0]
     if len(target_like) == 1 and (test is None or target_like[0] in not_in_test):
-        detected.add("target", f"`{target_like[0]}`, by its name", "likely")
+        detected.add("target", f"`{target_like[0]}`, judging by its name", "likely")
         return target_like[0]
     empty = [] if test is None or not_in_test else [n for n in train.header if not _holds_values(test, n)]
     if len(empty) == 1:
@@ -60,7 +60,7 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
         guess = target_like[0] if target_like else likely[-1]
         detected.add(
             "target",
-            f"`{guess}`, the most likely of {plural(len(likely), 'column')} (--target if it is another one)",
+            f"`{guess}`, the most likely of {plural(len(likely), 'column')} (use --target if it is a different one)",
             "likely" if target_like else "a guess",
         )
         return guess
@@ -110,8 +110,8 @@ def refuse_answers(test: UserTable, target: str) -> None:
     """Raise UsageError if the test rows hold the target, which scripts would then see; an empty column is allowed."""
     if target in test.header and _holds_values(test, target):
         raise UsageError(
-            f"{test.name} holds the target `{target}`, which scripts would see: remove the column, or leave the file out "
-            "and have rows withheld"
+            f"{test.name} contains the target `{target}`, which scripts would see: remove the column, or omit the file, "
+            "so that training rows are withheld instead"
         )
 
 
@@ -143,7 +143,7 @@ def id_of(
     for name in train.header:
         likely = name != target and _ID.search(name) is not None and all(name in table.header for table in tables)
         if likely and all(_identifies(table, name) for table in tables):
-            detected.add("id", f"`{name}`, by its name; no value repeats", "likely")
+            detected.add("id", f"`{name}`, judging by its name; its values are distinct", "likely")
             return name
     numbers = (
         name
@@ -153,7 +153,7 @@ def id_of(
         and all(map(_NUMBER.fullmatch, train.column(name)))
     )
     words = next(numbers, None)
-    hint = "" if words is None else f"; `{words}` never repeats: --id {words} uses it"
+    hint = "" if words is None else f"; the values of `{words}` are distinct: to use it, pass --id {words}"
     confidence: Confidence = "likely" if words else "sure"
     detected.add("id", f"no column looks like an id, so rows are numbered{hint}", confidence)
     return None
@@ -171,7 +171,7 @@ def group_of(train: UserTable, target: str, options: SolveOptions, detected: Det
         sizes = Counter(train.column(_column("--group", options.group, train)))
         if len(sizes) < _FEWEST:
             raise UsageError(
-                f"--group {options.group}: it has {plural(len(sizes), 'group')}; at least {_FEWEST} are needed"
+                f"--group {options.group}: only {plural(len(sizes), 'group')}; at least {_FEWEST} are needed"
             )
         return options.group
     for name in train.header:
@@ -179,7 +179,7 @@ def group_of(train: UserTable, target: str, options: SolveOptions, detected: Det
             sizes = Counter(train.column(name))
             if len(sizes) >= _FEWEST and train.length >= _MEAN_SIZE * len(sizes):
                 detected.add(
-                    "groups", f"`{name}`: rows of a group stay together (--group none if they need not)", "likely"
+                    "groups", f"`{name}`: rows of a group stay together (--group none to split them)", "likely"
                 )
                 return name
     return None

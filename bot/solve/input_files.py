@@ -115,7 +115,7 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
         if test is not None:
             train, test, sample = _with_key_of_sample(train, test, sample, detected)
     if answers:
-        detected.add("left out", f"{', '.join(sorted(answers))}: answers of the test rows, which scripts must not see")
+        detected.add("left out", f"{', '.join(sorted(answers))}: answers for the test rows, which scripts must not see")
     roles = {*training_names, *answers, test_name, *samples, DESCRIPTION}
     other_files = {name: path for name, path in files.items() if name not in roles}
     description_file = files.get(DESCRIPTION)
@@ -141,8 +141,8 @@ def _describe(files: InputFiles, training_names: str, detected: DetectedTask, co
     if rewritten := [name for name, f in train.formats.items() if isinstance(f, NumberFormat) and f.thousands]:
         detected.add("numbers", f"converted from formats such as 1.234,5, $1,234 or 7 kg: {', '.join(rewritten)}")
     forms = {name: f.form for name, f in train.formats.items() if isinstance(f, DateFormat)}
-    if dates := [f"{name} ({'offsets to UTC' if form == 'iso' else form})" for name, form in forms.items()]:
-        detected.add("dates", f"written as 2019-04-21 for scripts: {', '.join(dates)}")
+    if dates := [f"{name} ({'with UTC offsets' if form == 'iso' else form})" for name, form in forms.items()]:
+        detected.add("dates", f"rewritten in the form 2019-04-21 for scripts: {', '.join(dates)}")
 
 
 def _dates_of_test(train: UserTable, test: UserTable) -> dict[str, DateFormat]:
@@ -515,7 +515,7 @@ def refuse_formats(collected: CollectedFiles) -> None:
         if path.suffix.lower() in _UNREADABLE and "/" not in name:
             raise UsageError(f"{name} has an unsupported format: save it as CSV, Excel or Parquet")
         if is_table(name):
-            raise UsageError(f"{name} is a table in a folder: name {collected.source / Path(name).parent}")
+            raise UsageError(f"{name} is a table in a subfolder: pass {collected.source / Path(name).parent}")
 
 
 def _innermost(folder: Path) -> Path:

@@ -22,7 +22,6 @@ from bot.submission.refit import refit_scripts
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.files import walk
 from scrapers.snapshots.linking import link_files
-from state.words import plural
 
 _PREDICT = Path(__file__).with_name("predict.py.txt")
 _TABLES = Path(__file__).with_name("tables")
@@ -44,12 +43,12 @@ python3 -m venv .venv && .venv/bin/pip install -r requirements.txt
 .venv/bin/python predict.py {new} --out predictions.csv
 ```
 
-Made with Python {python} and the packages of `requirements.txt`, without other dependencies.
+Made with Python {python} and the packages in `requirements.txt`; there are no other dependencies.
 {rows}
 
 {how}
 
-The scripts were written by {author} and run as you, without a sandbox: read them before you run them.
+The scripts were written by {author} and run as your user, without a sandbox: read them before you run them.
 
 """
 
@@ -73,11 +72,11 @@ async def write_package(
     blended = blend_of(context.store, context.run_id, submission.node)
     recipe = None if blended is None else blended.recipe
     if recipe is not None and recipe.space not in COMBINED:
-        return f"how its scripts are combined ({recipe.space}) is in recipe.json"
+        return f"it cannot reproduce how the scripts are combined ({recipe.space}): see recipe.json"
     view = (await context.executor.view("full")).data
     facts = _rows(view, context.card)
     if facts["features"] is None and facts["files"] is None:
-        return "new rows would need more than one table or folder: README.md says what scripts read"
+        return "predicting new rows requires more than one table or folder; README.md says what the scripts read"
     scripts = script_files(context, submission.node)
     infer_scripts = await _store_models(context, submission, scripts, folder, worker)
     facts["stored"] = {scripts[node]: name for node, name in infer_scripts.items()}
@@ -209,19 +208,18 @@ def _usage_lines(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
     """Yield sentences on how new rows are predicted."""
     stored_count = len(facts["stored"])
     if stored_count:
-        yield f"With fitted models, in `weights/`, {plural(stored_count, 'script')} of {scripts} predict."
+        yield f"Scripts that predict with the fitted models in `weights/`: {stored_count} of {scripts}."
     if stored_count < scripts:
         yield (
-            f"Not split into fitting and predicting: {plural(scripts - stored_count, 'script')}, which learn again "
-            f"from `data/` at each call, for at most {facts['seconds']} s each (`--time`). With less time, or on a "
-            "slower machine, predictions may differ."
+            f"Scripts that train again on `data/` at each call: {scripts - stored_count} of {scripts}, for at most "
+            f"{facts['seconds']} s each (`--time`). With less time, or on a slower machine, predictions may differ."
         )
 
 
 def _readme_head(context: RunContext, facts: Mapping[str, Any], scripts: int, model: str) -> str:
     features = facts["features"]
     if facts["files"] is not None:
-        new, rows = "NEW_FOLDER", "NEW_FOLDER holds new files of the kind of the training rows'."
+        new, rows = "NEW_FOLDER", "NEW_FOLDER holds new files of the same kind as the training files."
     else:
         columns_shown = [name for name in features if name != facts["id"]]
         column_words = ", ".join(f"`{name}`" for name in columns_shown[:10]) + (
@@ -231,7 +229,7 @@ def _readme_head(context: RunContext, facts: Mapping[str, Any], scripts: int, mo
             "NEW.csv",
             f"NEW.csv needs the columns {column_words}.\nRows without `{facts['id']}` are numbered.",
         )
-    author = "the rules of the built-in model" if model == "builtin" else model
+    author = "the built-in rule-based model" if model == "builtin" else model
     return _README.format(
         slug=context.card.slug,
         new=new,

@@ -45,12 +45,12 @@ class SolveOptions:
             return names[0]
         if not names or not option:
             names_listed = ", ".join(names) or "none"
-            raise UsageError(f"cannot tell which table of {source} holds the {role} rows: {names_listed}")
+            raise UsageError(f"cannot tell which table in {source} contains the {role} rows: {names_listed}")
         first_names = names[:5]
         commands = "; or ".join(
             f"bot solve {shlex.quote(str(source))} --{option} {shlex.quote(name)}" for name in first_names
         )
-        raise UsageError(f"{len(names)} tables may hold the {role} rows; say which: {commands}")
+        raise UsageError(f"{len(names)} tables may contain the {role} rows; choose one: {commands}")
 
 
 @dataclass

@@ -65,9 +65,7 @@ def task_of(train: UserTable, target: str, metric: str | None, detected: Detecte
         _note_codes(values, target, detected)
     elif variants := _variants(values):
         pairs = ", ".join(f"{rare} ({values[rare]:,}) for {usual}" for rare, usual in variants[:_MAX_SHOWN])
-        detected.add(
-            "caution", f"`{target}` has classes that may be misspelled: {pairs}; make them one if so", "a guess"
-        )
+        detected.add("caution", f"`{target}` has classes that may be misspelled: {pairs}; if so, merge them", "a guess")
     _add_metric(chosen_metric, metric, detected)
     if chosen_metric.input_kind != "number":
         return PredictionTask(kind, chosen_metric, (target,), (values.most_common(1)[0][0],))
@@ -102,7 +100,7 @@ def _note_codes(values: Counter[str], target: str, detected: DetectedTask) -> No
         spread = numbers[-2] - numbers[1]
         if rows >= _CODE_ROWS and spread > 0 and abs(code - nearest) > 2 * spread:
             sentence = f"`{target}` is {code:g} in {rows:,} rows, far from all other values: "
-            detected.add("caution", f"{sentence}empty these cells if it means missing", "a guess")
+            detected.add("caution", f"{sentence}if it stands for missing values, empty these cells", "a guess")
 
 
 def count_values(cells: Iterable[str]) -> Counter[str]:
@@ -141,11 +139,11 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
     are_many = len(values) - len(words) > _MAX_WHOLE or any(number % 1 for number in numbers if number is not None)
     if are_many and word_rows <= _MAX_WORDS_SHARE * values.total():
         raise UsageError(
-            f"the target `{target}` holds numbers, but values such as {words[0]!r} in {plural(word_rows, 'row')} of {name}: "
+            f"the target `{target}` is numeric, but has values such as {words[0]!r} in {plural(word_rows, 'row')} of {name}: "
             "remove these rows, or leave the cells empty to have them predicted"
         )
     if metric_name is None and values.total() < 2 * len(values):
-        raise UsageError(f"the target `{target}` looks like free text, not like classes: name a metric with --metric")
+        raise UsageError(f"the target `{target}` looks like free text, not classes: choose a metric with --metric")
     return "classes"
 
 
@@ -158,12 +156,12 @@ def metric_of(metric_name: str | None, kind: Kind, values: Counter[str], target:
     if metric_name is None:
         return METRICS["accuracy" if kind == "classes" and len(values) > _MAX_COLUMNS else _USUAL[kind]]
     if metric_name not in METRICS:
-        raise UsageError(f"--metric {metric_name}: unknown; {nearest_metric(metric_name)}")
+        raise UsageError(f"--metric {metric_name}: unknown metric; {nearest_metric(metric_name)}")
     metric = METRICS[metric_name]
     if metric.input_kind == "number" and not metric.of_classes:
         word = next((cell for cell in values if finite_number(cell) is None), None)
         if word is not None:
-            raise UsageError(f"--metric {metric_name} needs numbers, but the target `{target}` holds {word!r}")
+            raise UsageError(f"--metric {metric_name} requires numbers, but the target `{target}` contains {word!r}")
     if metric.of_classes and len(values) * 2 > values.total():
         raise UsageError(
             f"--metric {metric_name} scores classes, but the target `{target}` has {len(values):,} different values in "
@@ -189,7 +187,7 @@ def task_of_sample(
     """
     columns = tuple(name for name in sample.header if name not in key)
     if not columns:
-        raise UsageError(f"{sample.name} has one column: a sample submission has an id and at least one prediction")
+        raise UsageError(f"{sample.name} has only one column: a sample submission needs an id and a prediction")
     first = dict(zip(sample.header, next(sample.rows()), strict=True))
     default = tuple(first[name] for name in columns)
     not_in_test = [name for name in train.header if name not in key and (test is None or name not in test.header)]
@@ -204,7 +202,7 @@ def task_of_sample(
     if target is None:
         if metric is None:
             raise UsageError(
-                f"no column of {train.name} holds what {sample.name} asks for: name a metric with --metric"
+                f"no column of {train.name} contains the values that {sample.name} asks for: choose a metric with --metric"
             )
         detected.add("target", f"{', '.join(columns[:_MAX_SHOWN])}, as in {sample.name}; labels may be in any file")
         kind: Kind = "quantity"
@@ -232,7 +230,7 @@ def _class_numbers(target: str, values: Iterable[str], detected: DetectedTask) -
     no, yes = sorted(values, key=lambda value: (value.lower() in _YES, *_in_order(value)))
     detected.add(
         "labels",
-        f"`{yes}` is 1, whose probability is predicted, and `{no}` is 0, also in the tables of scripts",
+        f"`{yes}` becomes 1, whose probability is predicted, and `{no}` becomes 0, also in the tables for scripts",
         "likely" if yes.lower() in _YES else "a guess",
     )
     return {target: {yes: "1", no: "0"}}
@@ -272,7 +270,7 @@ def _of_quantities(metric: Metric) -> bool:
 
 def _add_metric(metric: Metric, metric_name: str | None, detected: DetectedTask) -> None:
     sentence = f"{metric.name}, {'lower' if metric.direction == 'minimize' else 'higher'} is better"
-    usual = "; the usual one for such a target, --metric names another"
+    usual = "; this is the usual metric for such a target (use --metric to choose another)"
     detected.add("metric", sentence if metric_name else sentence + usual, "sure" if metric_name else "likely")
 
 

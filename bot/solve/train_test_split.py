@@ -80,12 +80,12 @@ def split_table(
         test, method = _latest(train, options.time), f"the latest rows by {options.time}"
     elif not options.shuffle and (column := _time_column(train, target)) is not None:
         test, confidence = _latest(train, column), "likely"
-        method = f"the latest rows by {column} (--shuffle if rows to predict are not later)"
+        method = f"the latest rows by {column} (use --shuffle if the rows to predict are not later)"
     elif (group := group_of(train, target, options, detected)) is not None:
         test, method = _groups(list(train.column(group))), f"whole groups by {group}"
         confidence = "sure" if options.group else "likely"
     else:
-        test, method = _by_target(cells, kind), "rows drawn at random, stratified by the target"
+        test, method = _by_target(cells, kind), "rows sampled at random, stratified by the target"
     detected.add(
         "test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {method}", confidence
     )

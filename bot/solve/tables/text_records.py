@@ -41,8 +41,8 @@ _BOMS = (
 )
 _ARCHIVE_MARKS = (
     (b"PK\x03\x04", "a zip archive or an Excel workbook"),
-    (b"\x1f\x8b", "packed with gzip"),
-    (b"PAR1", "Parquet"),
+    (b"\x1f\x8b", "compressed with gzip"),
+    (b"PAR1", "a Parquet file"),
 )
 _R_NA = re.compile(r"(?<![^,;\t])NA(?![^,;\t\r\n])")
 
@@ -90,7 +90,7 @@ class TextRecords:
         encoding, notes = (marked, ()) if marked else _encoding(path, records.stride)
         if skipped > bool(forced):
             notes += (
-                f"{skipped} line{'s' * (skipped > 1)} before the header {'are' if skipped > 1 else 'is'} left out",
+                f"{skipped} line{'s' * (skipped > 1)} before the header {'are' if skipped > 1 else 'is'} skipped",
             )
         return replace(records, encoding=encoding, notes=(*notes, *records.notes))
 
@@ -109,7 +109,7 @@ class TextRecords:
         stride = math.ceil(min(seconds / max_seconds, size / _MIN_BYTES))
         if stride < 2:
             return self
-        note = f"one in {stride} blocks of its rows is read: all {size / 1e6:,.0f} MB would take about {seconds:,.0f} s"
+        note = f"only one in {stride} blocks is read: all {size / 1e6:,.0f} MB would take about {seconds:,.0f} s"
         return replace(self, stride=stride, notes=(*self.notes, note))
 
     def __iter__(self) -> Iterator[Record]:
@@ -246,7 +246,7 @@ def _encoding(path: Path, stride: int) -> tuple[str, tuple[str, ...]]:
         name = encoding.replace("cp", "Windows-").replace("gb", "GB ")
         return encoding, (f"it is not UTF-8, so it was read as {name}",)
     bytes_read = "1 byte that is not UTF-8 was" if stray == 1 else f"{stray:,} bytes that are not UTF-8 were"
-    place = f", the first in line {first:,}" if stride == 1 else ""
+    place = f", {'the first ' if stray > 1 else ''}in line {first:,}" if stride == 1 else ""
     return "utf-8", (f"{bytes_read} read as Windows-1252{place}",)
 
 

@@ -140,15 +140,15 @@ class UserTable:
         names, usual, notes = _columns(path.name, head, has_header=has_header)
         skipped = int(has_header)
         if has_header and (units := _units(head[1:])) is not None:
-            skipped, notes = 2, [*notes, f"the line below the header is left out, as it holds no values: {units}"]
+            skipped, notes = 2, [*notes, f"the line below the header is skipped because it contains no values: {units}"]
         rows = _Rows(records, skipped, len(names), usual, tuple(head[0]) if has_header else ())
         survey = _survey(path.name, rows, deadline)
         if not survey.rows:
-            raise TableError(f"{path.name} has a header and no rows")
+            raise TableError(f"{path.name} has a header but no rows")
         places = tuple(i for i, name in enumerate(names) if name or survey.is_filled[i])
         header = _distinct([names[i] for i in places], places)
         if not has_header:
-            notes = [*notes, "its first row looks like data, so columns are numbered (--header if it contains names)"]
+            notes = [*notes, "its first row looks like data, so columns are numbered (if it has names, use --header)"]
         sample = {name: [row[i] for _, row in survey.sample] for name, i in zip(header, places, strict=True)}
         formats, doubts = column_formats(sample, records.delimiter)
         formats |= {name: of_data[name] for name in header if name in of_data}
@@ -156,7 +156,7 @@ class UserTable:
         joined: tuple[tuple[int, DateFormat | None], ...] = ()
         if (row_time := find_row_time(sample, formats)) is not None:
             sources = list(row_time.columns.values())
-            notes.append(f"`{row_time.name}` holds the time of {', '.join(sources)} together")
+            notes.append(f"`{row_time.name}` combines the time from {', '.join(sources)}")
             joined = tuple((places[header.index(name)], date_format(formats, name)) for name in sources)
             if row_time.name in header:
                 places = tuple(_JOINED if n == row_time.name else i for n, i in zip(header, places, strict=True))
@@ -259,7 +259,7 @@ def _survey(name: str, rows: _Rows, deadline: float) -> _Survey:
         if len(cells) > width and any(cells[width:]):
             raise TableError(
                 f"{name}:{line}: the row has {len(cells)} cells, but the header has {width}; "
-                "put cells that hold the separator in quotes"
+                "put cells that contain the separator in quotes"
             )
         _refuse_swallowed_rows(name, line, cells, rows.records.delimiter, width)
         tail.append((line, cells, is_after_blank))
@@ -277,26 +277,26 @@ def _survey(name: str, rows: _Rows, deadline: float) -> _Survey:
         survey.rows += 1
         if rows.records.stride == 1 and survey.rows % _SAMPLED_ROWS == 0 and time.monotonic() > deadline:
             survey.is_part = True
-            survey.notes.append(f"only its first {survey.rows:,} rows are read: time was up (--time)")
+            survey.notes.append(f"only its first {survey.rows:,} rows were read: time ran out (--time)")
             break
     if footer := _footer(tail, survey):
         survey.rows -= len(footer)
         survey.sample = [(number, cells) for number, cells in survey.sample if number < survey.rows]
         short = [line for line in short if line < footer[0][0]]
         text = next(cell for cell in footer[0][1] if cell)
-        survey.notes.append(f"{_rows_are(len(footer))} left out at the end, as a footer: {text[:40]}")
+        survey.notes.append(f"{_rows_are(len(footer))} skipped at the end as a footer: {text[:40]}")
     if len(short) > max(1, _MAX_SHORT_SHARE * survey.rows) or (short and survey.rows < 1 / _MAX_SHORT_SHARE):
         raise TableError(
             f"{name}:{short[0]}: the row has fewer cells than the header, which has {width}; "
-            f"{len(short):,} of {survey.rows:,} rows are like that"
+            f"this is true of {len(short):,} of {survey.rows:,} rows"
         )
     if short:
         share = f"{len(short):,} of {survey.rows:,} rows"
-        survey.notes.append(f"{share} lack cells at their ends, the first in line {short[0]}")
+        survey.notes.append(f"{share} lack cells at the end, the first of them in line {short[0]}")
     if blank:
-        survey.notes.append(f"{_rows_are(blank)} left out, without values")
+        survey.notes.append(f"{_rows_are(blank)} skipped because all cells are empty")
     if repeats:
-        survey.notes.append(f"{_rows_are(repeats)} left out, as the header is repeated there")
+        survey.notes.append(f"{_rows_are(repeats)} skipped because the header is repeated there")
     return survey
 
 
@@ -330,7 +330,7 @@ def _refuse_swallowed_rows(name: str, line: int, cells: Sequence[str], delimiter
         inner = cell.splitlines()[1:-1] if "\n" in cell else []
         if len(inner) > 1 and 2 * sum(text.count(delimiter) >= width - 1 for text in inner) > len(inner):
             raise TableError(
-                f"{name}:{line - len(inner) - 1}: a quote swallows the {len(inner)} rows below it: close it, or double it "
+                f"{name}:{line - len(inner) - 1}: an unclosed quote includes the {len(inner)} rows below: close it, or double it "
                 "within a cell"
             )
 

@@ -62,7 +62,7 @@ def test_a_folder_is_solved_without_answers_and_its_package_predicts_new_rows(bo
     (notes / "plan.md").write_text("Boosted trees on the columns a and b were best in all our trials so far.")
     done = bot("solve", tmp_path / "flowers", *STEPS, "--notes", notes, "--out", tmp_path / "runs")
     assert done.exit_code == 0, done.output
-    assert "target: `label`, the only column that test.csv lacks" in done.stderr
+    assert "target: `label`, the only column missing from test.csv" in done.stderr
     assert "each of 2 classes in every part" in done.stderr
     (result,) = results(done)
     run = Path(result["run"])

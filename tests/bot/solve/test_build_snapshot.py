@@ -72,8 +72,8 @@ def test_what_is_predicted_identified_and_scored_is_found_and_shown(folder, tmp_
     snapshot, shown = grown(folder, tmp_path)
     assert (snapshot.card.id_column, snapshot.card.prediction_columns) == ("person_id", ("no", "yes"))
     assert snapshot.card.metric.name == "roc_auc"
-    assert shown["target"] == "`pays`, the only column that test.csv lacks"
-    assert shown["id"] == "`person_id`, by its name; no value repeats"
+    assert shown["target"] == "`pays`, the only column missing from test.csv"
+    assert shown["id"] == "`person_id`, judging by its name; its values are distinct"
     assert "2 classes: yes (26), no (14)" in shown["task"]
     sample = table(snapshot.data / "sample_submission.csv")
     assert [row["person_id"] for row in sample] == [f"p{n}" for n in range(40, 50)]
@@ -95,7 +95,7 @@ def test_a_column_that_numbers_rows_under_another_name_is_proposed(tmp_path):
     write(data / "train.csv", ["note", "ticket", "hours"], [[f"no {n}", f"T{n:04}", f"{n * 1.5}"] for n in range(30)])
     write(data / "test.csv", ["note", "ticket"], [[f"no {n}", f"T{n:04}"] for n in range(30, 35)])
     _, shown = grown(data, tmp_path)
-    assert shown["id"].endswith("rows are numbered; `ticket` never repeats: --id ticket uses it")
+    assert shown["id"].endswith("rows are numbered; the values of `ticket` are distinct: to use it, pass --id ticket")
 
 
 def test_a_column_of_the_test_table_that_is_empty_is_the_target(folder, tmp_path):
@@ -121,7 +121,7 @@ def test_of_one_whole_table_some_rows_are_withheld_with_their_answers(tmp_path):
     write(tmp_path / "churn.csv", ["person_id", "visits", "colour", "target"], rows(60))
     snapshot, shown = grown(tmp_path / "churn.csv", tmp_path)
     answers = {row["person_id"]: row for row in table(snapshot.answers)}
-    assert shown["target"] == "`target`, by its name" and len(answers) == 12
+    assert shown["target"] == "`target`, judging by its name" and len(answers) == 12
     for name in answers:
         assert answers[name] == {
             "person_id": name,
@@ -210,9 +210,9 @@ BROKEN = {
             and (folder / "test.csv").unlink()
         ),
         {},
-        "data/train.csv is a table in a folder: name",
+        "data/train.csv is a table in a subfolder: pass",
     ),
-    "nothing in it": (leave_out_the_tables, {}, "holds no table"),
+    "nothing in it": (leave_out_the_tables, {}, "contains no table"),
     "another format": (
         lambda folder: leave_out_the_tables(folder) or (folder / "train.parquet").write_bytes(b"PAR1"),
         {},
@@ -222,7 +222,7 @@ BROKEN = {
     "the test has the target": (
         lambda folder: write(folder / "test.csv", ["person_id", "visits", "colour", "pays"], rows(9, 40)),
         {"target": "pays"},
-        "test.csv holds the target `pays`",
+        "test.csv contains the target `pays`",
     ),
     "which column it is": (
         lambda folder: write(folder / "test.csv", ["person_id", "visits"], [["p50", "1"]]),
@@ -246,7 +246,7 @@ BROKEN = {
     "no rows": (
         lambda folder: write(folder / "train.csv", ["person_id", "pays"], []),
         {},
-        "train.csv has a header and no rows",
+        "train.csv has a header but no rows",
     ),
     "an empty file": (lambda folder: (folder / "train.csv").write_text(""), {}, "train.csv is empty"),
     "not text": (
@@ -260,7 +260,7 @@ BROKEN = {
         "train.csv:3: the row has fewer cells than the header, which has 2",
     ),
     "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: unknown; did you mean rmse?"),
-    "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse needs numbers, but the target `pays` holds"),
+    "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse requires numbers, but the target `pays` contains"),
     "an id that repeats": (
         None,
         {"id": "colour"},
@@ -273,7 +273,7 @@ BROKEN = {
             ([*r[:3], r[0] if n == 3 else f"{n}.5"] for n, r in enumerate(rows(60))),
         ),
         {},
-        "`pays` holds numbers, but values such as 'p3' in 1 row of train.csv",
+        "`pays` is numeric, but has values such as 'p3' in 1 row of train.csv",
     ),
     "the target twice": (
         lambda folder: (
@@ -295,7 +295,7 @@ BROKEN = {
     "too few rows": (
         lambda folder: write(folder / "train.csv", ["person_id", "visits", "colour", "pays"], rows(9)),
         {},
-        "train.csv leaves 9 rows to learn `pays` from: at least 10 are needed",
+        "train.csv has only 9 rows to learn `pays` from: at least 10 are needed",
     ),
     "two training tables": (
         lambda folder: (
@@ -685,7 +685,7 @@ def test_a_target_is_not_joined_to_a_time(names, target, tmp_path):
 def test_words_among_the_numbers_of_a_target_are_refused_not_taken_for_rows_to_predict(tmp_path):
     lines = [[str(n % 5), "n.d." if n == 7 else f"{n % 30}.5"] for n in range(100)]
     write(tmp_path / "t.csv", ["x", "target"], lines)
-    with pytest.raises(UsageError, match=r"holds numbers, but values such as 'n\.d\.' in 1 row"):
+    with pytest.raises(UsageError, match=r"is numeric, but has values such as 'n\.d\.' in 1 row"):
         grown(tmp_path / "t.csv", tmp_path)
 
 
@@ -761,5 +761,5 @@ def test_words_among_the_numbers_that_a_sample_asks_for_are_refused_too(folder, 
     lines = [[*row[:3], "n.d." if n == 7 else f"{n}.5"] for n, row in enumerate(rows(40))]
     write(folder / "train.csv", ["person_id", "visits", "colour", "pays"], lines)
     write(folder / "sample_submission.csv", ["person_id", "pays"], [[f"p{n}", "0"] for n in range(40, 50)])
-    with pytest.raises(UsageError, match=r"holds numbers, but values such as 'n\.d\.'"):
+    with pytest.raises(UsageError, match=r"is numeric, but has values such as 'n\.d\.'"):
         grown(folder, tmp_path)
