@@ -78,15 +78,15 @@ def _likeness(own_values: Values, public_values: Values, *, labels: bool) -> str
     """Return how two files are the same; None if they are not."""
     equal = _equal_share(own_values, public_values, labels=labels)
     if equal == 1.0:
-        return "every value is that of"
+        return "every value is the same as in"
     # A good file may share nearly all values with a constant one, as with rare classes.
     if equal > SAME_CELLS and not _constant(public_values):
-        return f"{equal:.2%} of the values are those of"
+        return f"{equal:.2%} of the values are the same as in"
     if labels or len(own_values) < 2:
         return None
     correlations = [spearman(a, b) for a, b in zip(own_values.T, public_values.T, strict=True)]
     if all(correlation is not None and correlation >= SAME_ORDER for correlation in correlations):
-        return "all rows are in the order of"
+        return "all rows are in the same order as in"
     return None
 
 
@@ -124,13 +124,13 @@ def copied_submission(guard: str, traces: Traces) -> GuardFinding:
     labels = prediction_kind(view.card) != "number"
     for node in traces.earlier_nodes:
         if node.submission.is_file() and filecmp.cmp(traces.submission, node.submission, shallow=False):
-            return suspicious(guard, f"every value of the submission is that of node {node.node}", node=node.node)
+            return suspicious(guard, f"the submission shares all values with node {node.node}", node=node.node)
     for node in traces.earlier_nodes[-MOST_NODES:]:
         try:
             values = traces.submitted_by(node.submission)
         except InvalidSubmission:
             continue  # it is gone, or was invalid
         if _equal_share(traces.submitted, values, labels=labels) > SAME_CELLS and not _constant(values):
-            return suspicious(guard, f"every value of the submission is that of node {node.node}", node=node.node)
+            return suspicious(guard, f"the submission shares nearly all values with node {node.node}", node=node.node)
     sentence = f"it resembles none of the {copy.file_count} public files and {len(traces.earlier_nodes)} other nodes"
     return guard_passed(guard, sentence, public=copy.file_count, nodes=len(traces.earlier_nodes))

@@ -123,7 +123,7 @@ def strata_of(
     if sum(map(len, large_classes.values())) * 2 < len(labelled):
         return {"all": labelled}, "random", "most classes are too small to split"
     small = len(classes) - len(large_classes)
-    note = f"each of {len(large_classes)} classes in every part"
+    note = f"each of the {len(large_classes)} classes in every part"
     few_words = "only one or two" if min_rows == PART_COUNT else f"fewer than {min_rows}"
     note += f"; {small} classes with {few_words} rows stay in train" if small else ""
     return large_classes, "stratified", note

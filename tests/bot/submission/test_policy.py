@@ -50,7 +50,7 @@ def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None
         ({"rules_confirmed": False}, "the rules are not confirmed"),
         ({"capped": "the run's cap is reached"}, "cap is reached"),
         ({"invalid": "row 3 is missing"}, "not valid: row 3 is missing"),
-        ({"copied": "every value is that of x.csv"}, "not our own: every value"),
+        ({"copied": "every value is the same as in x.csv"}, "not our own: every value"),
         ({"now": DEADLINE}, "deadline was at 2026-04-01T00:00:00Z"),
         ({"score": 0.79}, "a gain of -0.01"),
         ({"score": None}, "no validation score"),

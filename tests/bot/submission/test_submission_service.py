@@ -221,7 +221,7 @@ async def test_a_copy_of_a_public_file_is_never_sent_and_the_next_best_is(run: L
     decision = await decide(service)
     assert (decision.verdict, decision.reason) == (
         "never",
-        "the file is not our own: every value is that of the public file ann-linear/submission.csv",
+        "the file is not our own: every value is the same as in the public file ann-linear/submission.csv",
     )
     await service.consider()
     await service.send()

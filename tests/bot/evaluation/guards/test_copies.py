@@ -48,8 +48,8 @@ def test_a_file_that_is_not_valid_says_why(view: Path) -> None:
 
 
 def test_the_sample_submission_is_recognised_and_so_is_one_with_as_little_in_it(view: Path) -> None:
-    assert copied(view, [0.5] * len(IDS)) == "every value is that of the sample submission"
-    assert copied(view, [0.25] * len(IDS)) == "all rows are in the order of the sample submission"
+    assert copied(view, [0.5] * len(IDS)) == "every value is the same as in the sample submission"
+    assert copied(view, [0.25] * len(IDS)) == "all rows are in the same order as in the sample submission"
     nearly = [0.5] * len(IDS)
     nearly[7] = 0.75
     assert copied(view, nearly) is None, "a file may well be nearly constant"
@@ -59,10 +59,10 @@ def test_the_sample_submission_is_recognised_and_so_is_one_with_as_little_in_it(
 def test_a_public_file_is_recognised_also_nearly_whole_or_bent(view: Path, place: str) -> None:
     table(view.parent / place, OWN)
     public = place.partition("/")[2]
-    assert copied(view, OWN) == f"every value is that of the public file {public}"
+    assert copied(view, OWN) == f"every value is the same as in the public file {public}"
     changed = [*OWN[:-2], 0.123, 0.456]
-    assert copied(view, changed) == f"99.93% of the values are those of the public file {public}"
-    assert copied(view, [value**3 for value in OWN]) == f"all rows are in the order of the public file {public}"
+    assert copied(view, changed) == f"99.93% of the values are the same as in the public file {public}"
+    assert copied(view, [value**3 for value in OWN]) == f"all rows are in the same order as in the public file {public}"
     assert copied(view, [value + RNG.gauss(0, 0.01) for value in OWN]) is None
 
 
@@ -72,7 +72,7 @@ def test_labels_are_compared_as_labels(view: Path) -> None:
     table(view.parent / "outputs" / "x.csv", labels)
     assert (
         copied(view, [f" {label}" for label in labels], card("accuracy"))
-        == "every value is that of the public file x.csv"
+        == "every value is the same as in the public file x.csv"
     )
     assert copied(view, [rng.choice(["a", "b"]) for _ in IDS], card("accuracy")) is None
 
@@ -87,4 +87,4 @@ def test_public_files_that_cannot_be_read_are_passed_over(view: Path) -> None:
     (outputs / "open.csv").write_bytes(b'id,y\nt0,"' + b"x" * 9_000_000)
     (outputs / "latin.csv").write_bytes(b"id,y\nt0,caf\xe9\n")
     found = check_file(table(view.parent / "own.csv", OWN), view, outputs, card("mae"))
-    assert found == PublicCopy("every value is that of the public file good.csv", 2)
+    assert found == PublicCopy("every value is the same as in the public file good.csv", 2)

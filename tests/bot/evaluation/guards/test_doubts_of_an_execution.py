@@ -108,7 +108,7 @@ def test_a_copied_submission_is_found_by_what_it_copies(here: Ground) -> None:
     other = Left(here, near(0.8), name="other", node=7).write()
     same = near(0.8)(here.truth, np.random.default_rng(1))
     node = Left(here, near(0.8), test=same, others=[replace(other, test=same, files=[])]).finding("copied")
-    assert (node.sentence, node.spoils) == ("every value of the submission is that of node 7", False)
+    assert (node.sentence, node.spoils) == ("the submission shares all values with node 7", False)
     public = write(here.data / "benchmark.csv", ["id", "y"], zip(here.truth, same, strict=True))
     copied = Left(here, near(0.8), test=same).finding("copied")
     public.unlink()
