@@ -85,7 +85,7 @@ def _approval_line(session: Session, approval: Approval, now: datetime) -> str:
     minutes = max(0, int((now - approval.asked_at).total_seconds() // 60))
     score = "" if node is None or node.score is None else f", validation {node.score:.6g}"
     order = f"`bot approve {approval.id}` or `bot approve {approval.id} --refuse`"
-    return f"{order}: {node_label}{score}, held for {minutes // 60} h {minutes % 60:02d} min: {approval.reason}"
+    return f"{order}: {node_label}{score}, waiting for {minutes // 60} h {minutes % 60:02d} min: {approval.reason}"
 
 
 def login_name() -> str:

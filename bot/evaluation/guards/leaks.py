@@ -169,7 +169,7 @@ def labels_by_row_order(guard: str, view: GuardedView) -> GuardFinding:
     if len(view.train_ids) < FEWEST:
         return guard_passed(guard, f"{len(view.train_ids)} training rows are too few to test their order")
     if (column := _sorted_by(view)) is not None:
-        return guard_passed(guard, f"training rows are sorted by {column!r}, a column of all rows")
+        return guard_passed(guard, f"training rows are sorted by {column!r}, which is known for all rows")
     best, label = max(((_skill(target), target.name) for target in view.targets), default=(0.0, ""))
     if best < LEAST_ORDER:
         return guard_passed(

@@ -93,7 +93,7 @@ def _range_lines(sentences: Sequence[str], columns: Sequence[Column]) -> Iterato
         if low < high and outside:
             extent = f"{min(column.numbers):g} to {max(column.numbers):g}"
             share = percent(outside, len(column.numbers))
-            yield f"It says {clean(column.name)} ranges from {low:g} to {high:g}, but it has {extent} ({share} outside)."
+            yield f"It says {clean(column.name)} ranges from {low:g} to {high:g}, but the data has {extent} ({share} outside)."
 
 
 def _complete_lines(sentences: Sequence[str], columns: Sequence[Column]) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _sections(
     ids = {name: data.ids(name, card.id_column) for name in main if name is not None}
     yield "Target", 0.15, partial(_target_lines, data, card)
     yield "Hold-out", 0.12, partial(_drawn_lines, labels_dir)
-    yield "Found in the data", 0.12, lambda: [clean(line, _LINE) for line in doubts]
+    yield "Possible problems in the data", 0.12, lambda: [clean(line, _LINE) for line in doubts]
     yield "Description compared with the data", 0.12, partial(_claim_lines, data_dir, data, card)
     if data.train is not None:
         yield "Training rows compared with rows to predict", 0.2, partial(_compared_lines, data, card, ids)

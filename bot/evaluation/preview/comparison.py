@@ -157,7 +157,7 @@ def prefix_lines(train: str, test: str, ids: Mapping[str, Sequence[str]]) -> lis
     shared = len(groups[0] & groups[1])
     return [
         f"Ids of {train} have {len(groups[0]):,} prefixes, such as {clean(sides[0][0])} in {clean(ids[train][0])}; ids of "
-        f"{test} have {len(groups[1]):,}, of which {shared:,} are the same"
+        f"{test} have {len(groups[1]):,}, of which {shared:,} are shared"
     ]
 
 

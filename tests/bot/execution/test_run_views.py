@@ -50,7 +50,7 @@ async def test_data_that_cannot_be_split_serves_every_view_whole(tmp_path: Path,
 async def test_without_a_sample_submission_nothing_can_be_run(tmp_path: Path, worker: Worker) -> None:
     competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(50)], [["t", 0]])
     (tmp_path / "data" / "sample_submission.csv").unlink()
-    with pytest.raises(UnsupportedLayout, match=r"No sample_submission.csv"):
+    with pytest.raises(UnsupportedLayout, match=r"no sample_submission.csv"):
         await views(tmp_path, worker).view("holdout")
 
 

@@ -52,7 +52,7 @@ def test_where_nothing_can_be_learnt_a_valid_file_is_handed_in_all_the_same(bot:
     snapshot = unsplittable(tmp_path / "s", readable=False)
     options = ("--model", "builtin", "--steps", 1, "--sandbox", "process", "--json")
     (result,) = results(bot("replay", snapshot, *options))
-    assert result["self_reported"].startswith("No train.csv")
+    assert result["self_reported"].startswith("There is no train.csv")
     assert result["valid_submission"] and result["validation_score"] is None
     assert result["prediction_note"] == "the first valid file: no script printed a score"
 

@@ -259,7 +259,7 @@ BROKEN = {
         {},
         "train.csv:3: the row has fewer cells than the header, which has 2",
     ),
-    "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: unknown; did you mean rmse?"),
+    "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: unknown metric; did you mean rmse?"),
     "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse requires numbers, but the target `pays` contains"),
     "an id that repeats": (
         None,
@@ -361,7 +361,7 @@ def test_two_words_of_which_a_sample_asks_one_probability_are_written_as_1_and_0
     write(data / "test.csv", ["id", "x"], [[str(n), "1"] for n in range(30, 35)])
     write(data / "sample_submission.csv", ["id", "churned"], [[str(n), "0.5"] for n in range(30, 35)])
     snapshot, shown = grown(data, tmp_path)
-    assert snapshot.card.metric.name == "roc_auc" and shown["labels"].startswith(f"`{yes}` is 1,")
+    assert snapshot.card.metric.name == "roc_auc" and shown["labels"].startswith(f"`{yes}` becomes 1,")
     assert [row["churned"] for row in table(snapshot.data / "train.csv")][:4] == ["1", "0", "0", "1"]
     assert f"1 stands for '{yes}'" in snapshot.card.description
     assert split_rows(read_layout(snapshot.data, snapshot.card), 0, VERSION).rows("holdout")
@@ -741,7 +741,7 @@ def test_of_a_table_that_takes_long_to_read_a_sample_is_learned_from_and_all_is_
     lines = [f"{n};{n},5;{padding};{'n/a' if n < unlabelled else f'1.{n % 1000:03},5'}" for n in range(15_000)]
     write(tmp_path / "t.csv", ["n;x;z;y"], [[line] for line in lines])
     snapshot, shown = grown(tmp_path / "t.csv", tmp_path, target="y", seconds=0.001)
-    assert "blocks of its rows is read: all 11 MB would take" in shown["note"]
+    assert "blocks is read: all 11 MB would take" in shown["note"]
     train, test = (table(snapshot.data / f"{name}.csv") for name in ("train", "test"))
     assert 1_500 <= len(train) < 9_000 and int(train[-1]["n"]) > 10_000
     assert len(test) == unlabelled or not unlabelled

@@ -158,9 +158,9 @@ def test_what_cannot_be_blended_is_left_out_by_its_name(tmp_path: Path) -> None:
     assert found.recipe.weights.keys() <= {1, 2, 8}
     near = found.rejected.pop(8, None) or found.rejected.pop(1)
     assert "those of node" in near and "those of node" in found.rejected.pop(10)
-    assert found.rejected.pop(7).startswith("The bank's torn.npy cannot be read")
+    assert found.rejected.pop(7).startswith("The stored predictions torn.npy cannot be read")
     assert found.rejected == {
-        3: "It predicts NaN or infinity for 2 of the withheld rows.",
+        3: "It predicts NaN or infinity for 2 of the validation rows.",
         4: "It predicts the same value for all validation rows.",
         5: f"Its predictions for the validation rows have the shape {(ROWS - 1, 1)}; expected: {(ROWS, 1)}.",
         6: f"It predicts NaN or infinity for {ROWS} of the test rows.",

@@ -55,7 +55,7 @@ async def test_our_errors_come_back_as_what_they_were(worker, data, tmp_path):
         await worker.grade(tmp_path, card(), sample)
     assert caught.value.problems[0].file == "private/answers.csv"
     (data / "train.csv").unlink()
-    with pytest.raises(UnsupportedLayout, match=r"No train\.csv"):
+    with pytest.raises(UnsupportedLayout, match=r"no train\.csv"):
         await worker.build_view(data, card(), "full", 0, tmp_path / "view", tmp_path / "labels")
 
 

@@ -137,7 +137,7 @@ def test_lists_of_labels_come_from_a_threshold_that_is_fitted(lists: Task) -> No
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (np.zeros(7), r"shape \(7,\) where \(\d+,\) or \(\d+, 1\) is expected"),
+        (np.zeros(7), r"shape \(7,\); expected: \(\d+,\) or \(\d+, 1\)"),
         (np.zeros((ROWS, 2)), "expected"),
         (np.array([object()]), "float16 to float64"),
         (np.zeros(3, dtype="c16"), "float16 to float64"),
@@ -256,7 +256,7 @@ def test_without_out_of_fold_predictions_the_hold_out_scores(numbers: Task) -> N
     made = noisy(numbers, 0.5)
     scored = numbers.score(validation=made["validation"])
     assert scored.score == scored.holdout and scored.arrays.oof is None
-    with pytest.raises(InvalidSubmission, match="Neither"):
+    with pytest.raises(InvalidSubmission, match="neither was given"):
         numbers.score(test=made["test"])
 
 

@@ -51,7 +51,7 @@ def test_an_honest_execution_passes_all(here: Ground) -> None:
     assert doubts_of(found) is None
 
 
-@pytest.mark.parametrize(("others", "words"), [(True, "the previous best, node 2, left"), (False, "is perfect")])
+@pytest.mark.parametrize(("others", "words"), [(True, "for the previous best, node 2;"), (False, "is perfect")])
 def test_a_score_out_of_nowhere_is_too_good(here: Ground, others: bool, words: str) -> None:
     def knows(labels: dict[str, float], _: object) -> list[float]:
         return list(labels.values())

@@ -58,7 +58,7 @@ def test_every_guard_of_an_execution_runs_and_there_is_an_interval(tmp_path: Pat
     [
         (None, None, ""),
         ("feature", "target in features", "the column 'angle' alone predicts 'is_iceberg'"),
-        ("ids", "ids", "'is_iceberg' can be predicted from number 2 of the id"),
+        ("ids", "ids", "'is_iceberg' can be predicted from number 2 in the id"),
         ("order", "row order", "training rows are sorted by 'is_iceberg'"),
         ("copies", "duplicate rows", "of repeated rows have the same label"),
     ],

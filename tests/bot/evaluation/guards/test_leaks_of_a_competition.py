@@ -38,7 +38,7 @@ def test_a_clean_competition_passes_all(tmp_path: Path, kind: str) -> None:
         (planted.repeated_in_test, "classes", "duplicate rows", "of the test rows repeat a training row"),
         (planted.ids_by_label, "classes", "ids", "predicted from the number in the id"),
         (planted.ids_by_label, "quantity", "ids", "predicted from the number in the id"),
-        (planted.ids_with_the_class, "classes", "ids", "predicted from word 1 of the id"),
+        (planted.ids_with_the_class, "classes", "ids", "predicted from word 1 in the id"),
         (planted.sorted_by_label, "quantity", "row order", "sorted by 'y'"),
         (planted.test_later, "classes", "time", "'day' separates test rows from training rows in time"),
         (planted.target_copied, "quantity", "target in features", "the column 'z' alone predicts 'y'"),

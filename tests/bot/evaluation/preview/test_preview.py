@@ -31,7 +31,7 @@ def claims(known, description, metric="rmse", files=()):
     [
         ("Target labels are continuous values in the range [0,1].", "few distinct values: y (5)"),
         ("The column `rating` is a continuous score.", "few distinct values: rating (4)"),
-        ("The body age lies between 18 and 65.", "body_age ranges from 18 to 65, but it has 0 to 99.6667"),
+        ("The body age lies between 18 and 65.", "body_age ranges from 18 to 65, but the data has 0 to 99.6667"),
         ("There are no missing values in this data.", "some are: gap (0.3%)"),
         ("Join it with weather.csv and `train.csv`.", "files that do not exist: weather.csv."),
     ],
@@ -208,7 +208,7 @@ def test_data_that_cannot_be_split_says_why(tmp_path):
 
 def test_what_guards_doubt_is_stated(data):
     text = preview(data, card("accuracy"), doubts=["a fifth of the rows\n## repeat themselves"])
-    assert "## Found in the data\na fifth of the rows ## repeat themselves" in text
+    assert "## Possible problems in the data\na fifth of the rows ## repeat themselves" in text
 
 
 def test_files_of_rows_are_named_by_their_ids(tmp_path):

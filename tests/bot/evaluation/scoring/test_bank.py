@@ -67,5 +67,5 @@ def test_an_array_of_other_rows_or_one_that_is_gone_is_refused(tmp_path: Path) -
     with pytest.raises(InvalidSubmission, match="cannot be read"):
         score_predictions(of, place, None, 0)
     np.save(place, np.zeros((59, 1)))
-    with pytest.raises(InvalidSubmission, match=r"the shape \(59, 1\) where \(60, 1\) is expected"):
+    with pytest.raises(InvalidSubmission, match=r"the shape \(59, 1\); expected: \(60, 1\)"):
         score_predictions(of, place, None, 0)

@@ -47,12 +47,12 @@ def test_a_quoted_cell_may_hold_line_ends_commas_and_quotes(tmp_path):
 def test_text_that_is_not_utf_8_or_holds_a_nul_is_no_prediction(sample, metric, params):
     task, long = card(metric, **params), b"id,y\n1,x\n" + b"\n" * 999 + b" " * 4000 + b"\n"
     assert "(id '2'): the value of 'y' is not UTF-8 text" in saying(sample, long + b"2,caf\xe9\n", task)
-    assert "(id '2'): the value of 'y' holds a NUL character" in saying(sample, long + b"2,a\0b\n", task)
+    assert "(id '2'): the value of 'y' contains a NUL character" in saying(sample, long + b"2,a\0b\n", task)
 
 
 def test_bytes_that_are_not_utf_8_are_named_where_they_make_an_id_another(sample):
     message = saying(sample, b"id,y\n1,1\n2\xe9,1\n", card())
-    assert message == r"submission.csv, row 2, column 'id': bytes that are not UTF-8 (0xE9): '2\xe9'."
+    assert message == r"submission.csv, row 2, column 'id': contains bytes that are not UTF-8 (0xE9): '2\xe9'."
 
 
 def test_an_id_in_the_bytes_of_the_sample_is_taken_and_shown_as_such(tmp_path):

@@ -171,7 +171,7 @@ def test_draws_on_which_the_metric_is_not_defined_do_not_count(tmp_path: Path) -
     found = interval_of(tmp_path, card("roc_auc"), seconds=0.0)
     assert (found.low, found.note) == (
         None,
-        "the metric roc_auc gave a score on 0 draws of the validation rows; 60 are needed",
+        "the metric roc_auc gave a score on only 0 resamples of the validation rows; at least 60 are needed",
     )
 
 

@@ -76,7 +76,7 @@ def test_a_truth_that_cannot_be_scored_is_no_fault_of_the_files(view):
     assert result.score is None and result.fine
     message = "metric roc_auc cannot be computed on these rows: the truth in column y (1) is the same in all 20 rows."
     assert message in result.message
-    with pytest.raises(UnsupportedLayout, match=r"cannot score this view's labels .*: the truth of column y \(1\)"):
+    with pytest.raises(UnsupportedLayout, match=r"cannot score this view's labels .*: the truth in column y \(1\)"):
         check_view_scorable(LabelledView(view / "view", view / "labels", card("roc_auc")))
 
 

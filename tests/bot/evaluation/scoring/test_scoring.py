@@ -163,7 +163,7 @@ def test_answers_of_json_lines_reach_the_grader_whole_and_only_whole_files_are_s
 
 @pytest.mark.parametrize("name", ["../data/sample_submission.csv", "/etc/passwd"])
 def test_the_answers_are_a_file_of_private(place: Path, name: str) -> None:
-    with pytest.raises(SnapshotError, match="must be a file's name"):
+    with pytest.raises(SnapshotError, match="must be a file name without a folder"):
         open_hidden_test(place, task(answers=name))
 
 

@@ -188,7 +188,7 @@ def test_files_named_or_filed_by_their_labels_are_refused(tmp_path, name):
 
 def test_a_competitions_own_validation_file_is_refused(data):
     write(data / "validation.csv", ["id"], [[1]])
-    with pytest.raises(UnsupportedLayout, match=r"a file validation.csv of its own"):
+    with pytest.raises(UnsupportedLayout, match=r"a file named validation.csv"):
         view(data)
 
 

@@ -144,7 +144,7 @@ def test_training_rows_of_one_fold_alone_are_refused(tmp_path):
     # Seventy rows of the first day, which are never validated, and thirty later ones, which are withheld.
     train = [[f"r{n}", f"2020-01-{max(1, n - 68):02d}", n] for n in range(100)]
     data = competition(tmp_path / "data", train, [[f"t{n}", f"2020-03-{n:02d}"] for n in range(1, 11)])
-    with pytest.raises(UnsupportedLayout, match="too few for 2 folds"):
+    with pytest.raises(UnsupportedLayout, match="too few training rows for 2 folds"):
         folds_of(data, card(), folds=2)
 
 

@@ -225,7 +225,7 @@ def test_key_columns_of_a_layout_that_knows_none_are_beyond_views(tmp_path):
 def test_labels_of_keyed_rows_are_numbers_where_the_metric_takes_numbers(tmp_path):
     data, task = write_layout("tract_segmentation", tmp_path)
     numbers = task.model_copy(update={"metric": card("rmse").metric})
-    with pytest.raises(UnsupportedLayout, match=r"the label 'segmentation' is '.*', but rmse takes numbers"):
+    with pytest.raises(UnsupportedLayout, match=r"the label 'segmentation' is '.*', but rmse requires numbers"):
         view_of(data, numbers)
 
 
