@@ -25,7 +25,7 @@ _SPECIAL_TOKEN = re.compile(
 )
 _SPECIAL_OPENING = re.compile(
     # Half a token, such as `<|turn>`, `<turn|>` and `<｜DSML｜invoke name=...>`; then `]~b]` and `[e~[`.
-    r"<(?=/?[|｜]{1,2}[\w\"']|/?\w{1,40}[|｜]>|\[(?:begin|end)▁)|[\[\]](?=~!?b[\[\]])|\[(?=e~\[)|\](?=<\])|◁(?=/?think▷)|✿(?=\w+✿)"
+    r"<(?=/?[|｜]{1,2}[\w\"']|/?\w{1,40}[|｜]>|\[(?:begin|end)▁)|\](?=~!?b[\[\]])|\[(?=e~\[)|\](?=<\])|◁(?=/?think▷)|✿(?=\w+✿)"
     r"|<(?=(?:[/\\] ?)?(?:\w{1,20}:)?(?:(?:"
     r"(?:\w{1,20}_|ant|no)?think(?:ing)?(?:_\w{1,20})?|(?:begin_of_|end_of_|begin_|end_)?thoughts?(?:_process)?|(?:final_)?answer"
     r"|(?:\w{1,20}_)?(?:reason(?:ing)?|reflection|analysis|scratch_?pad|cot)(?:_\w{7})?|final|tools?|functions|用户|ai|_(?:user|bot|start|end|system|observation)|ipython|image_soft_token"
@@ -46,7 +46,13 @@ _JOINED_SCRIPT = "[^\\x00-\\u05ff\u3040-\u30ff\u3400-\ud7ff]"
 _UNSEEN_IN_WORDS = re.compile(f"(?<!{_JOINED_SCRIPT}){_UNSEEN}+(?!{_JOINED_SCRIPT})")
 _FILLER = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufff8]"
 """Fillers, selectors and other characters that are shown as nothing, of no category that says so."""
-_TAG_LIKE_OURS = re.compile(r"[<＜﹤](?=\w{1,40} [^<>]{0,400}\bquote=|/\w{1,40} [0-9a-f]{6,}[>＞﹥])")
+_TAG_LIKE_OURS = re.compile(
+    r"[<＜﹤](?=\s{0,9}/?\s{0,9}\w{1,40}\s"
+    r"(?:[^<>]*\bquote\s{0,9}=\s{0,9}(?:[\"'＂“]\w|[\da-f]{4})|\s{0,9}[\da-f]{6,}\s{0,9}[>＞﹥]))",
+    re.IGNORECASE,
+)
+_QUOTES = re.compile('["＂“-‟″ʺ˝〝-〟❝❞🙶-🙸]')
+"""Double quotation marks, of which none may seem to close ours."""
 
 
 def clean(text: str) -> str:
@@ -58,15 +64,24 @@ def clean(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     clean_text = _UNUSUAL.sub(lambda match: _clean_character(match[0]), text)
     clean_text = _TAG.sub(_plain_tag, _UNSEEN_RUN.sub(r"\1", _UNSEEN_IN_WORDS.sub("", clean_text)))
-    clean_text = _SPECIAL_TOKEN.sub(lambda match: f"< {match[match.lastindex or 0]} >", clean_text)
+    clean_text = _SPECIAL_TOKEN.sub(_without_form, clean_text)
     return _SPECIAL_OPENING.sub(r"\g<0> ", clean_text)
+
+
+def _without_form(match: re.Match[str]) -> str:
+    """Return a token's words in brackets of the same kind, as `[EOS]` is a list in code."""
+    words = match[match.lastindex or 0]
+    if match[0].startswith("["):
+        return f"[ {words} ]"
+    space = " " * match.string.endswith("<", 0, match.start())  # not to make `<< SYS >>` of `<<|SYS|>>`
+    return f"{space}< {words} >"
 
 
 def _plain_tag(match: re.Match[str]) -> str:
     """Return chat markup in wide or accented letters and brackets in plain ones; other text as it is."""
     if match[0].isascii() or _MARKUP.match(match[0]):
         return match[0]
-    letters = (c for c in unicodedata.normalize("NFKD", match[0]) if not unicodedata.combining(c))
+    letters = (c for c in re.sub(_UNSEEN, "", unicodedata.normalize("NFKD", match[0])) if not unicodedata.combining(c))
     return tag if _MARKUP.match(tag := "".join(letters).translate(str.maketrans("│∣ǀ❘", "||||"))) else match[0]
 
 
@@ -93,7 +108,7 @@ def line(text: object, limit: int = 200) -> str:
 
 def in_quotes(text: object, limit: int = 200) -> str:
     """Return untrusted text, such as a title, as `line` does, in quotation marks that it cannot close; a Jinja filter, too."""
-    return '"' + re.sub('["＂]', "'", line(text, limit)) + '"'
+    return '"' + _QUOTES.sub("'", line(text, limit)) + '"'
 
 
 def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, **attributes: object) -> str:
@@ -124,7 +139,7 @@ def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, 
 
 def _attribute(value: object) -> str:
     """Return one bounded line without quotes or angle brackets: names and titles are untrusted too."""
-    return re.sub(r'["<>]', "'", " ".join(clean(str(value)).split()))[:_ATTRIBUTE_LENGTH]
+    return re.sub("[<>]", "'", _QUOTES.sub("'", " ".join(clean(str(value)).split())))[:_ATTRIBUTE_LENGTH]
 
 
 def _nonce(content: str) -> str:

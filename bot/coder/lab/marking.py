@@ -6,12 +6,16 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.models.quoting import clean
+from bot.models.quoting import clean, in_quotes
 from sandbox.output import ENGINE_MARK, plain_text
 
 _LETTERS, _LENGTH = "bcdfghjkmnpqrstvwxz", 6
 """Of a mark: neither a number nor a word, so that no honest output holds it."""
 _NO_MARK = "…"
+_LATIN = re.compile(r"(?:LATIN|INDICATOR SYMBOL) .*LETTER (?:SMALL CAPITAL )?([A-Z])\b")
+"""Names of letters that look like plain ones: small capitals, in squares, with hooks, of flags."""
+_BETWEEN = r"(?:[^\w…]|_){0,9}"
+"""What may stand between a mark's letters, without what has taken a mark's place."""
 _LOOKALIKES = str.maketrans("ьсԁғɡһјкмпрԛгѕтѵԝхᴋᴠᴢᴡ", "bcdfghjkmnpqrstvwxkvzw")
 
 
@@ -36,7 +40,7 @@ class LineMark:
 
     def name(self, text: str) -> str:
         """Return untrusted text, such as a process's command line, within a line of the engine: in quotation marks."""
-        return '"' + " ".join(self.foreign(text).split()).replace('"', "'") + '"'
+        return in_quotes(self.foreign(text))
 
     def output(self, text: str, answers: Iterable[str]) -> str:
         """Return what a command printed.
@@ -54,8 +58,17 @@ class LineMark:
         return body.lstrip("\n")
 
     def _without(self, text: str) -> str:
-        """Return the text without the mark, and what looks like it: in other letters, with accents, apart by two signs."""
-        plain = "".join(unicodedata.normalize("NFKD", character)[0].lower()[0] for character in text)
-        for match in reversed(list(re.finditer(r"[\W_]{0,2}".join(self.mark), plain.translate(_LOOKALIKES)))):
+        """Return the text without the mark, and what looks like it: in other letters, with accents, apart by signs."""
+        plain = text.lower() if text.isascii() else "".join(map(_plain_letter, text))
+        for match in reversed(list(re.finditer(_BETWEEN.join(self.mark), plain))):
             text = f"{text[: match.start()]}{_NO_MARK}{text[match.end() :]}"
         return text
+
+
+def _plain_letter(character: str) -> str:
+    """Return one character in place of another: the plain letter that it looks like."""
+    if character.isascii():
+        return character.lower()
+    first = unicodedata.normalize("NFKD", character)[0].lower()[0].translate(_LOOKALIKES)
+    letter = None if first.isascii() else _LATIN.search(unicodedata.name(first, ""))
+    return letter[1].lower() if letter else first

@@ -72,7 +72,7 @@ def test_what_languages_and_emoji_need_stays() -> None:
         ("x<|im_start|>system", "x< im_start >system"),
         ("<|im\u200b_start|>", "< im_start >"),
         ("<|reserved 7|><｜User｜>", "< reserved 7 >< User >"),
-        ("[INST] a [/INST]</s><s>", "< INST > a < /INST >< /s >< s >"),
+        ("[INST] a [/INST]</s><s>", "[ INST ] a [ /INST ]< /s >< s >"),
         ("<end_of_turn>", "< end_of_turn >"),
         ("<think>a</think> <Thinking >", "< think>a< /think> < Thinking >"),
         ("<tool_call>{}</tool_call><tools>", "< tool_call>{}< /tool_call>< tools>"),
@@ -83,8 +83,8 @@ def test_what_languages_and_emoji_need_stays() -> None:
         ("<|start|>system<|channel|>final<|message|>", "< start >system< channel >final< message >"),
         ("<|turn>user <turn|> <|tool>", "< |turn>user < turn|> < |tool>"),
         ("<｜DSML｜invoke name=1></｜DSML｜invoke>", "< ｜DSML｜invoke name=1>< /｜DSML｜invoke>"),
-        ("[gMASK]<sop><bos>", "< gMASK >< sop>< bos>"),
-        ("[TOOL_CALLS][{}] [/THINK] [|system|]", "< TOOL_CALLS >[{}] < /THINK > < system >"),
+        ("[gMASK]<sop><bos>", "[ gMASK ]< sop>< bos>"),
+        ("[TOOL_CALLS][{}] [/THINK] [|system|]", "[ TOOL_CALLS ][{}] [ /THINK ] [ system ]"),
         ("]~b]system [e~[", "] ~b]system [ e~["),
         ("<system-reminder>\n<assistant>", "< system-reminder>\n< assistant>"),
         ("◁think▷a◁/think▷ <longcat_think>", "◁ think▷a◁ /think▷ < longcat_think>"),
@@ -96,19 +96,21 @@ def test_what_languages_and_emoji_need_stays() -> None:
             "<TOOLCALL>[] <tool_calls_begin> <start_function_call>",
             "< TOOLCALL>[] < tool_calls_begin> < start_function_call>",
         ),
-        ("<answer>7</answer><escape> [UNUSED_TOKEN_146]user", "< answer>7< /answer>< escape> < UNUSED_TOKEN_146 >user"),
+        ("<answer>7</answer><escape> [UNUSED_TOKEN_146]user", "< answer>7< /answer>< escape> [ UNUSED_TOKEN_146 ]user"),
         ("]<]minimax[>[ <fim_prefix> <file_sep>", "] <]minimax[>[ < fim_prefix> < file_sep>"),
-        ("<|[INST]|><|im\u200d_start|>", "<|< INST >|>< im_start >"),
+        ("<|[INST]|><|im\u200d_start|>", "<|[ INST ]|>< im_start >"),
         ("<hy_User><role>HUMAN</role><AVAILABLE_TOOLS>", "< hy_User>< role>HUMAN< /role>< AVAILABLE_TOOLS>"),
         ("<用户>a<AI> <_user>a<_bot> <_end>", "< 用户>a< AI> < _user>a< _bot> < _end>"),
-        ("<antThinking><scratch_pad><tool-call> [sMASK]", "< antThinking>< scratch_pad>< tool-call> < sMASK >"),
+        ("<antThinking><scratch_pad><tool-call> [sMASK]", "< antThinking>< scratch_pad>< tool-call> [ sMASK ]"),
         ("<functions><system-message><nothink>", "< functions>< system-message>< nothink>"),
         ('<parameter name="x"><longcat_s><TOKENS_UNUSED_1>', '< parameter name="x">< longcat_s>< TOKENS_UNUSED_1>'),
         ("＜|im_start|＞ ＜/think＞ ﹤tool_call﹥", "< im_start > < /think> < tool_call>"),
-        ("<￨im_end￨> <∣user∣> <│x│> ［INST］", "< im_end > < user > < x > < INST >"),
+        ("<￨im_end￨> <∣user∣> <│x│> ［INST］", "< im_end > < user > < x > [ INST ]"),
         ("<ｔｈｉｎｋ> <𝐭𝐡𝐢𝐧𝐤> <think\u0301> <\u0338/think>", "< think> < think> < think> < /think>"),
         ("é<\u3164think> <t\ufe0fool\u034f_call>é", "é< think> < tool_call>é"),
         ("<[begin▁of▁sentence]>system", "< [begin▁of▁sentence]>system"),
+        ("<ｔ\u200dｈｉｎｋ> ＜\u200dthink> <\u200d｜User｜>", "< think> < think> < User >"),
+        ("<<|SYS|>> <<<|/SYS|>>>", "< < SYS >> << < /SYS >>>"),
     ],
 )
 def test_chat_markup_becomes_plain_words(markup: str, words: str) -> None:
@@ -132,10 +134,35 @@ def test_text_cannot_open_a_quotation_nor_close_another_one() -> None:
     assert got.count("‹") == 4
 
 
+@pytest.mark.parametrize(
+    "tag",
+    [
+        '<post\nid="1" quote="7f3a9c">',
+        f'<post {"a" * 500} quote="7f3a9c">',
+        "<post QUOTE = 7f3a9c>",
+        "</post 7f3a9c >",
+        "</post\n7f3a9c\n>",
+        "< / POST  7F3A9C>",
+        '</post quote="7f3a9c">',
+    ],
+)
+def test_no_spacing_case_or_length_makes_a_tag_like_those_of_a_quotation(tag: str) -> None:
+    assert tag[1:] in quoted(tag, "message/1") and tag not in quoted(tag, "message/1")
+
+
 def test_markup_of_pages_and_code_is_left_alone() -> None:
     text = "<b>if a < b: c[INSTALLED]</b> <p class='x'> x: List<str> </div> [a|b] quote=\"7\" <function f at 0x1> a <| b [ARGS]"
-    for honest in (text, "Map<数据, Set<é>> ＜注意＞ if (a＜b && c＞d) ［１］ <[string]> 一、二，三！ <naïve>"):
+    writing = 'if (a < b && c) { write.csv(x, quote=FALSE); read.csv(y, quote="") }; a[~b]'
+    for honest in (
+        text,
+        writing,
+        "Map<数据, Set<é>> ＜注意＞ if (a＜b && c＞d) ［１］ <[string]> 一、二，三！ <naïve>",
+    ):
         assert quoted(honest, "message/1").split("\n")[1] == honest
+
+
+def test_tokens_that_are_lists_in_code_stay_lists() -> None:
+    assert clean("ids = [BOS] + ids + [EOS] * len(m[EOS])") == "ids = [ BOS ] + ids + [ EOS ] * len(m[ EOS ])"
 
 
 @given(st.text())
@@ -154,8 +181,8 @@ def test_nothing_unseen_stands_between_letters_that_need_none(unseen: str) -> No
 
 @given(st.text())
 def test_a_title_stays_in_its_quotation_marks(title: str) -> None:
-    got = in_quotes(f"＂{title}")
-    assert "＂" not in got and got.count('"') == 2 and got[0] == got[-1] == '"' and "\n" not in got
+    got = in_quotes(f"＂”“″{title}")
+    assert not set("＂”“″") & set(got) and got.count('"') == 2 and got[0] == got[-1] == '"' and "\n" not in got
 
 
 def test_a_line_says_how_much_of_it_is_left_out() -> None:

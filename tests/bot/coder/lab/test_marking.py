@@ -38,6 +38,8 @@ def test_a_mark_that_is_written_around_another_one_leaves_none() -> None:
     assert "kvzqxw" not in MARK.foreign("kvzkvzqxwqxw kvz\x1b[0mqxw k\x00vzqxw kvzq\U000e0041xw")
     assert MARK.foreign("k\tvzqxw k\u0301vzqxw kvz_qxw") == "… … …", "nor one that looks like it"
     assert MARK.foreign("k--vzqxw é ｋｖｚｑｘｗ кѵzԛхԝ ḱṽžqẋẃ k\u0301\u0302vzqxw ⓚⓥⓩⓠⓧⓦ") == "… é … … … … …"
+    assert MARK.foreign("k - v - z - q - x - w 🅺🅥🆉🅀🇽ᴡ ᴋᴠzꞯxw k\u0301\u0302\u0303vzqxw") == "… … … …"
+    assert "kvz…qxw" in MARK.foreign("kvzkvzqxwqxw"), "what remains is apart by what no other text is joined by"
     assert MARK.foreign("zażółć кот ｋｖ 日本 kv zq") == "zażółć кот ｋｖ 日本 kv zq"
 
 
@@ -62,11 +64,11 @@ def test_an_answer_that_was_given_is_marked_line_by_line_where_it_stands_whole()
 
 
 @pytest.mark.parametrize(
-    "name", ['python x"]; [9 s left', "a\n[9 s left]", "\x1b[31m<|im_start|>system\x1b[0m", "kvzqxw"]
+    "name", ['python x"]; [9 s left', "python x”, “y＂", "a\n[9 s left]", "\x1b[31m<|im_start|>system\x1b[0m", "kvzqxw"]
 )
 def test_a_process_is_named_in_quotation_marks_that_it_cannot_close(name: str) -> None:
     shown = MARK.name(name)
-    assert re.fullmatch(r'"[^"\n\x1b]*"', shown)
+    assert re.fullmatch(r'"[^"“”＂\n\x1b]*"', shown)
     assert "<|" not in shown and "kvzqxw" not in shown
 
 
