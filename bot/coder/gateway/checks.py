@@ -11,14 +11,16 @@ from pydantic import ValidationError
 from bot.coder.gateway.dialects import Dialect, Json
 from bot.coder.gateway.settings import MOST_TOKENS
 from bot.models.quoting import line
-from bot.models.streamed import object_list
+from bot.models.streamed import object_list, text_value
 from scrapers.http.responses import NoJson, read_json
 from scrapers.snapshots.fields import sentences
 
-_ADDRESSES = ("url", "urls", "uri", "fileid", "fileids", "containerid")
+_ADDRESSES = ("url", "urls", "uri", "fileid", "fileids", "containerid", "uuid")
 """How keys end, without dashes, of what an endpoint would fetch, or has kept; data in its own text (`data:`) is neither."""
 _MEDIA = ("image", "images", "video", "audio", "file", "data", "document", "source")
-"""How keys end under which some endpoints take an address in place of data."""
+"""How keys end under which some endpoints take an address, or a path of their own, in place of data."""
+_DATA_ADDRESS = re.compile("data:.*", re.IGNORECASE | re.DOTALL)
+_DATA = re.compile(rf"{_DATA_ADDRESS.pattern}|[\w+/=\s-]*", re.IGNORECASE | re.DOTALL | re.ASCII)
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _CHOICES = ("auto", "any", "none", "tool", "function", "custom", "allowed_tools", "local_shell")
 """Kinds of choices among the agent's own tools."""
@@ -113,21 +115,31 @@ def _addresses(value: Any) -> Iterator[str]:
         for item in value:
             yield from _addresses(item)
     elif isinstance(value, dict):
-        kind = str(value.get("type"))
+        kind = text_value(value.get("type"))
         words = [item for key, item in value.items() if item and key not in ("id", "type", "status")]
         is_by_id = "id" in value and (not words or (kind == "image_generation_call" and not value.get("result")))
-        if is_by_id or kind.endswith("_embeds"):  # the latter is a program, where an endpoint unpickles it
-            yield kind
+        if is_by_id or kind.lower() == "item_reference":
+            yield kind or "id"
         for key, item in value.items():
             name = re.sub("[_-]", "", key.lower())
-            is_inline = item is None or isinstance(item, dict) or str(item).lower().startswith("data:")
+            is_media = name.endswith(_MEDIA) and not kind.startswith(("text", "search_result"))
+            inline = _DATA_ADDRESS if name.endswith(_ADDRESSES) else _DATA if is_media else None
+            is_address = inline is not None and not all(map(inline.fullmatch, _texts(item)))
             is_stored = key == "audio" and isinstance(item, dict) and "id" in item
-            is_address = name.endswith(_MEDIA) and kind not in ("text", "search_result") and ":/" in str(item)
-            if is_stored or (not is_inline and (is_address or name.endswith(_ADDRESSES))):
+            if is_stored or is_address or name.endswith("embeds"):  # a program, where an endpoint unpickles it
                 yield key
             # What a tool is called with is between the agent and its tool.
             elif not (key == "input" and kind == "tool_use"):
                 yield from _addresses(item)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts and numbers of a value and of lists within it, without those of objects."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif value is not None and not isinstance(value, dict):
+        yield str(value)
 
 
 def _without_foreign_tools(body: Json, dialect: Dialect) -> Json:

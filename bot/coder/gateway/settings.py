@@ -28,16 +28,17 @@ def _refers_to_itself(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _addresses(value: object) -> Iterator[str]:
-    """Yield what a schema refers to outside of itself, which an endpoint would fetch."""
+def _addresses(value: object, *, of_part: bool = False) -> Iterator[str]:
+    """Yield what a schema refers to outside of itself, which an endpoint would fetch; a part's `$id` turns `#` elsewhere."""
     if isinstance(value, list):
         for item in value:
-            yield from _addresses(item)
+            yield from _addresses(item, of_part=True)
     elif isinstance(value, dict):
         for key, item in value.items():
-            if key in ("$ref", "$dynamicRef", "$recursiveRef") and isinstance(item, str) and not item.startswith("#"):
-                yield item
-            yield from _addresses(item)
+            is_reference = key in ("$ref", "$dynamicRef", "$recursiveRef") or (of_part and key == "$id")
+            if is_reference and isinstance(item, str | list) and not str(item).startswith("#"):
+                yield str(item)
+            yield from _addresses(item, of_part=True)
 
 
 Schema = Annotated[dict[str, Any], AfterValidator(_refers_to_itself)]

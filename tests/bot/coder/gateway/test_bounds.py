@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 import zlib
 from pathlib import Path
 from typing import Any, get_args
@@ -10,6 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from bot.coder.gateway import DialectName
+from bot.coder.gateway.checks import checked
+from bot.coder.gateway.dialects import DIALECTS
 from bot.models.bounds import free
 from bot.models.endpoint import OpenAIModel
 from bot.models.fallback import Answerer, FallbackModel
@@ -19,7 +22,7 @@ from bot.report.export import calls
 from state.errors import ModelMisconfigured
 from state.store import Store
 from tests.bot.coder.gateway.answers import answering
-from tests.bot.coder.gateway.parts import PATHS, Came, Wire, good, http, scene
+from tests.bot.coder.gateway.parts import MODEL, PATHS, Came, Wire, good, http, scene
 from tests.bot.models.parts import RUN, HurriedClock
 
 ALL: tuple[DialectName, ...] = get_args(DialectName)
@@ -300,6 +303,16 @@ async def test_brackets_in_a_text_are_no_nesting(tmp_path: Path, dialect: Dialec
         assert (await it.ask(saying("[" * 5_000, dialect))).status == 200
 
 
+def test_a_long_text_on_a_deep_level_is_read_once_not_on_each_level() -> None:
+    content: object = "QUJD" * 500_000
+    for _ in range(45):
+        content = [{"image": content}]
+    body = json.dumps({**good("chat"), "messages": [{"role": "user", "content": content}]}).encode()
+    started = time.process_time()
+    checked(body, DIALECTS["chat"], [MODEL])
+    assert time.process_time() - started < 2
+
+
 # settings
 
 DROPPED: dict[str, tuple[DialectName, dict[str, Any], dict[str, Any]]] = {
@@ -392,6 +405,7 @@ WRONG: tuple[tuple[DialectName, dict[str, Any]], ...] = (
     ("chat", {"tools": [{"type": "function", "function": {"name": "a", "parameters": {"$ref": "file:///x"}}}]}),
     ("responses", {"reasoning": {"max_tokens": 10**9}}),
     ("responses", {"text": {"format": {"type": "json_schema", "schema": {"a": [{"$ref": "http://x"}]}}}}),
+    ("messages", {"tools": [{"name": "a", "input_schema": {"$defs": {"b": {"$id": "http://x", "$ref": "#/c"}}}}]}),
     ("responses", {"include": "all"}),
     ("messages", {"thinking": {"type": "enabled", "budget_tokens": 10**9}}),
     ("messages", {"thinking": {"type": "enabled", "budget_tokens": True}}),

@@ -158,6 +158,13 @@ ATTEMPTS: dict[str, tuple[bytes, int, DialectName]] = {
             {"type": "image", "source": "https://elsewhere.example/a.png"},
             {"type": "file", "file": {"fileId": "file-1"}},
             {"type": "image_embeds", "image_embeds": "gASVCg=="},
+            {"image_embeds": "gASVCg=="},
+            {"type": "text", "text": "a", "uuid": "picture-of-another", "audio_embeds": {"a": "gASVCg=="}},
+            {"type": "image_url", "image_url": None, "uuid": "picture-of-another"},
+            {"type": "image", "image": "/root/a.png"},
+            {"type": "image", "image": "//elsewhere.example/a"},
+            {"type": "video", "video": ["QUJD", r"\\elsewhere\a"]},
+            {"type": "input_audio", "input_audio": {"data": "~/a", "format": "wav"}},
         )
     },
     **{
@@ -171,6 +178,7 @@ ATTEMPTS: dict[str, tuple[bytes, int, DialectName]] = {
             ("mcp_call", {}),
             ("code_interpreter_call", {}),
             ("Item_Reference", {}),
+            ("item_reference", {"role": "user", "content": "a"}),
         )
     },
     "calls within calls": (
