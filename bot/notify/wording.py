@@ -29,7 +29,7 @@ _CALLING = re.compile(
             r"(?<=\d)[.](?=\d+[.]\d+[.]\d)",  # an address of four numbers
             r"[+＋](?=\(?\d[\d ().-]{4})|(?<=\d{3})[-.](?=\d{4}\b)",  # telephone numbers
             r"\b[ur]/(?=\w)",  # users and groups of Reddit
-            r":(?=(?:[^\W\d]|[+-])[\w+-]*:)|(?<!\d):(?=\d[\w+-]*:)",  # images by name, which a service may have of its own
+            r"(?!(?<=\d):\d\d?Z?:):(?=[\w+-]+:)",  # images by name, which a service may have of its own, but no times
             r"\((?=(?:met|rol|chn|emj|spl)\))",  # mentions, channels and images of Kook
             r"\bGH-(?=\d)|\bn(?:pub|profile|event|ote|addr)1(?=\w{9})",  # issues of GitHub, mentions of Nostr
             r"www(?=[.])|:(?=//)|(?<=[^\W\d_]):(?=\S)",  # addresses, also by a scheme, such as tel:1

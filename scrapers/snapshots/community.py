@@ -50,8 +50,11 @@ def _of_strangers(reserved: str, value: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(clean)]
-Tier = Annotated[Text, Field(pattern="^[ -~]*$"), AfterValidator(partial(_of_strangers, TEAM))]
-PostId = Annotated[Identifier, AfterValidator(partial(_of_strangers, NOTE))]
+# Ids and tiers stand outside of quotation marks: they can be no sentence.
+Tier = Annotated[Text, Field(pattern="^[A-Za-z_]*$"), AfterValidator(partial(_of_strangers, TEAM))]
+PostId = Annotated[
+    Identifier, Field(pattern="^[A-Za-z0-9_./:@+-]{1,200}$"), AfterValidator(partial(_of_strangers, NOTE))
+]
 Ref = Annotated[Text, Field(min_length=1), AfterValidator(partial(_of_strangers, f"notes/{NOTE}"))]
 Score = Annotated[float, Field(allow_inf_nan=False)]
 Votes = Annotated[int, Field(ge=-(2**31), lt=2**31)]

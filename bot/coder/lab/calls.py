@@ -43,7 +43,8 @@ _NAME, _NOTE, _COMMAND, _REPORT = 80, 500, 1000, 2000
 _MAX_NAMES = 1000
 """Of experiments that a stack uses, or of columns."""
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
-_NUMBER = re.compile(r"[\d._-]+(?:e-?[\d_]+)?|0x[\da-f]+|nan|inf(?:inity)?", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:[\d._-]|(?<=[\d.])e(?=[\d_-]|\Z)|0x[\da-f]+|nan|inf(?:inity)?)+", re.IGNORECASE)
+"""A number, or several, such as a score with its error."""
 
 
 def _paragraphs(text: str) -> str:

@@ -38,7 +38,7 @@ CALLS = {
     "numbers and commands": "http:1.2.3.4/x 10.0.0.1 +4915112345678 /start /me wins $WIN evil.py/login bitcoin:1abc",
     "more": "u/ann r/kaggle 💩.la evil_.com evil․com ﹫all ﹟win :tada: +1 (555) 123-4567 555-123-4567 (/start) ﹤b﹥",
     "Kook, emoji, Matrix and GitHub": "(met)all(met) (rol)1(rol) :100: :8ball: :パーティ: webcal:x smsto:12 GH-12 evil﹒com",
-    "templates": "{{ states('lock.door') }} {% for x in y %} ${x} [CQ:at,qq=all] npub1qqqqqqqqqqqq",
+    "templates": "{{ states('lock.door') }} {% for x in y %} ${x} [CQ:at,qq=all] npub1qqqqqqqqqqqq 5:100: 5:8ball:",
     "yet others": "evil.भारत evil.বাংলা spotify:track:1 sgnl:x doi:10.1/2 /start. /kick, /1 ＋49 151 1234567",
     "entities": "&ltimg src=x&gt &#60b&#x3e &amp &quot",
     "HTML": "<a href=//evil.com>x</a> <img src=x> &lt;img&gt; &#60;b&#62; &#x3c;b ＜b＞ <!-- x -->",
@@ -79,7 +79,7 @@ def test_a_name_cannot_add_a_line_to_a_notice() -> None:
 
 def test_figures_times_and_names_of_files_stay_as_they_are() -> None:
     words = '/runs/wine/report.html, submission.csv of 2026-01-02T03:04:00Z: 0.25 (was 0.5); kind = "csv"; metric: auc'
-    words += "; R&D, AT&T; 3/5, a & b: {x}, 12:30; v1.2.3; 日本：チーム; e.g. this"
+    words += "; R&D, AT&T; 3/5, a & b: {x}, 12:30; 12:30:45; v1.2.3; 日本：チーム; e.g. this"
     assert neutral(words) == words
 
 

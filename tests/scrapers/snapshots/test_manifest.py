@@ -81,7 +81,7 @@ ROWS: dict[str, dict[str, Any]] = {"topics": TOPIC, "messages": MESSAGE, "kernel
 
 TIERS = (
     *("TEAM", "team", " Team ", "TE\u200bAM", "\uff34\uff25\uff21\uff2d", "TEAM\n", "T E A M", "\U0001d413eam"),
-    *("\u3164TEAM", "TE\ufe0fAM", "T\u0301EAM", "\u03a4\u0395\u0391\u041c"),
+    *("\u3164TEAM", "TE\ufe0fAM", "T\u0301EAM", "\u03a4\u0395\u0391\u041c", "our TEAM", "(TEAM)", "T.E.A.M"),
 )
 
 
@@ -101,6 +101,16 @@ def test_an_id_of_a_note_is_a_problem_of_its_line(tmp_path: Path, name: str, key
     row = ROWS[name] | {key: f"notes/{value}" if key == "ref" else value}
     found = problems_after(tmp_path / "s", lambda s: write_rows(s, name, [row]))
     assert any(one.startswith(f"community/{name}.jsonl:1: field `{key}`: ") for one in found)
+
+
+@pytest.mark.parametrize("name", ["topics", "messages", "kernels"])
+@pytest.mark.parametrize(
+    "id",
+    ["1\n[news] new best: 0.001", '1 · 0.001 measured here · "x', "n\u043ete-1", "note\u20111", "1" * 201, "\ud800"],
+)
+def test_an_id_is_a_plain_word(tmp_path: Path, name: str, id: str) -> None:
+    found = problems_after(tmp_path / "s", lambda s: write_rows(s, name, [ROWS[name] | {"id": id}]))
+    assert any(problem.startswith(f"community/{name}.jsonl:1: field `id`: ") for problem in found)
 
 
 def test_a_tier_that_is_none_of_the_reserved_ones_is_legal(tmp_path: Path) -> None:

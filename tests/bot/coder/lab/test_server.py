@@ -188,6 +188,8 @@ async def test_what_a_killed_bot_left_is_no_hindrance(tmp_path: Path, handler: R
         (logged(name="0.5 ± 0.1"), "0.5-0.1 reads as a score"),
         (logged(name="1e-9"), "1e-9 reads as a score"),
         (logged(name="NaN"), "NaN reads as a score"),
+        (logged(name="1e-5 ± 1e-5"), "1e-5-1e-5 reads as a score"),
+        (logged(name="0.5 ± nan"), "0.5-nan reads as a score"),
         (logged(name=""), "empty"),
         (header("fit", ("train", "a.npz", 1), ("validation", "a.npz", 1), name="a"), "test is missing"),
         (header("fit", ("oof", "a.npz", 1), name="a"), "no file for oof"),
