@@ -108,6 +108,8 @@ class _Question:
 
     messages: list[Message]
     tool: Tool | None
+    window: Window | None = None
+    """What refusals say of this prompt alone, as longer ones were answered; None: nothing."""
 
     def plain(self) -> dict[str, Any]:
         """Return the request's fields for plain text."""
@@ -387,8 +389,12 @@ class OpenAIModel:
             except Rejected as rejected:
                 refusal = ContextRefusal.read(rejected.status, rejected.body)
                 if refusal is not None and question is not None:
-                    self._windows[payload["model"]].learn(refusal, question.characters)
+                    window = question.window or self._windows[payload["model"]]
+                    if window.contradicts(refusal, question.characters):
+                        window = question.window = replace(window)
+                    window.learn(refusal, question.characters)
                     if self._fit(payload, question, refused=True):
+                        lowered = window.limit is None
                         continue
                     raise
                 name = next((n for n in _LIMIT_NAMES if n in payload), None)
@@ -408,7 +414,7 @@ class OpenAIModel:
             name = next((n for n in _LIMIT_NAMES if n in payload), None)
             if name is not None and renamed:
                 self._limit_name = name
-            if name is not None and lowered:
+            if name is not None and lowered and (question is None or question.window is None):
                 self._most_tokens[payload["model"]] = payload[name]
             return answer
         return await send()
@@ -416,19 +422,18 @@ class OpenAIModel:
     def _fit(self, payload: dict[str, Any], question: _Question, *, refused: bool) -> bool:
         """Shorten a request to what the model takes, its answer first; return whether it is shorter now."""
         model, name = payload["model"], next((n for n in _LIMIT_NAMES if n in payload), None)
-        window, requested_tokens = self._windows[model], payload[name] if name else None
+        window, requested_tokens = question.window or self._windows[model], payload[name] if name else None
         sent_characters = question.characters
         answer, characters = window.room(sent_characters, requested_tokens, refused=refused)
         if characters is not None and window.tokens(characters) < LEAST_PROMPT:
             return False
         if name is not None and answer is not None:
             payload[name] = answer
-            if window.limit is None:
-                self._most_tokens[model] = answer
         if characters is not None:
             question.messages = shortened(question.messages, characters)
             payload.update(question.native(question.tool) if question.tool and "tools" in payload else question.plain())
-            self._say_once(_SHORTENED.format(limit=window.limit or 0, model=model))
+            if question.window is None:
+                self._say_once(_SHORTENED.format(limit=window.limit or 0, model=model))
         return answer is not None or characters is not None
 
     def _look_for_cut(self, model: str, sent_characters: int, reply: Reply) -> None:

@@ -149,6 +149,22 @@ async def test_a_shorter_answer_is_asked_for_before_a_shorter_prompt_and_the_con
     assert endpoint.requests[1].body["max_tokens"] >= 2_500
 
 
+@pytest.mark.parametrize("words", ["the maximum context length is 2000 tokens", "the context length"])
+async def test_an_error_that_repeats_a_prompt_shortens_no_later_one(words: str) -> None:
+    def script(request: Request) -> Reply:
+        if "POSTED" in str(request.body):
+            return failure(400, f"no: '{words}'")
+        return Reply(GOOD, prompt_tokens=tokens(request))
+
+    texts, heard = ("x" * 20_000, "y" * 8_000 + "POSTED" + "y" * 8_000, "x" * 16_000), list[str]()
+    with ScriptedEndpoint(script) as endpoint:
+        async with model_at(endpoint.url, say=heard.append) as model:
+            for text in texts:
+                await model.complete(Question(text), role="coder", limits=CallLimits(max_tokens=4_000))
+    assert tokens(endpoint.requests[-1]) > 4_000 and endpoint.requests[-1].body["max_tokens"] == 4_000
+    assert heard == []
+
+
 @pytest.mark.parametrize("script", [vllm, llama_cpp, lm_studio])
 async def test_a_prompt_that_is_too_long_loses_its_middle_and_later_ones_do_at_once(script: object) -> None:
     text = "begin" + "x" * 60_000 + "end"
