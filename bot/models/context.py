@@ -111,12 +111,12 @@ class Window:
     """Tokens of prompt and answer together; None: it has refused none for its length."""
     per_token: float | None = None
     """Characters of a prompt's token; None: not known yet."""
-    answered: int = 0
-    """Tokens of the longest prompt that was answered."""
+    answered_tokens: int = 0
+    """Of the longest prompt that was answered."""
 
     def contradicts(self, refusal: ContextRefusal, characters: int) -> bool:
         """Return whether longer prompts were answered, so that the refusal may repeat words of its prompt."""
-        return self.answered >= (refusal.limit or self.tokens(characters))
+        return self.answered_tokens >= (refusal.limit or self.tokens(characters))
 
     def learn(self, refusal: ContextRefusal, characters: int) -> None:
         """Learn from a refusal of a prompt with so many characters."""
@@ -160,7 +160,7 @@ class Window:
 
     def is_cut(self, characters: int, reported: int) -> bool:
         """Return whether an endpoint has read far less of a prompt than was sent, by the tokens that it reports."""
-        self.answered = max(self.answered, reported)
+        self.answered_tokens = max(self.answered_tokens, reported)
         if characters < _COMPARED_FROM or reported <= 0:
             return False
         ratio = characters / reported

@@ -47,12 +47,9 @@ _UNSEEN_IN_WORDS = re.compile(f"(?<!{_JOINED_SCRIPT}){_UNSEEN}+(?!{_JOINED_SCRIP
 _FILLER = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufff8]"
 """Fillers, selectors and other characters that are shown as nothing, of no category that says so."""
 _TAG_LIKE_OURS = re.compile(
-    r"[<＜﹤](?=\s{0,9}/?\s{0,9}\w{1,40}\s"
-    r"(?:[^<>]*\bquote\s{0,9}=\s{0,9}(?:[\"'＂“]\w|[\da-f]{4})|\s{0,9}[\da-f]{6,}\s{0,9}[>＞﹥]))",
-    re.IGNORECASE,
+    r"(?i)[<＜﹤](?=\s{0,9}/?\s{0,9}\w{1,40}\s(?:[^<>]*\bquote\s{0,9}=\s{0,9}(?:[\"'＂“]\w|[\da-f]{4})|\s{0,9}[\da-f]{6,}\s{0,9}[>＞﹥]))"
 )
-_QUOTES = re.compile('["＂“-‟″ʺ˝〝-〟❝❞🙶-🙸]')
-"""Double quotation marks, of which none may seem to close ours."""
+_DOUBLE_QUOTES = re.compile('["＂“-‟″ʺ˝〝-〟❝❞🙶-🙸]')
 
 
 def clean(text: str) -> str:
@@ -69,12 +66,9 @@ def clean(text: str) -> str:
 
 
 def _without_form(match: re.Match[str]) -> str:
-    """Return a token's words in brackets of the same kind, as `[EOS]` is a list in code."""
-    words = match[match.lastindex or 0]
-    if match[0].startswith("["):
-        return f"[ {words} ]"
-    space = " " * match.string.endswith("<", 0, match.start())  # not to make `<< SYS >>` of `<<|SYS|>>`
-    return f"{space}< {words} >"
+    """Return a token's words in brackets of the same kind, as `[EOS]` is a list in code, and not in those of another."""
+    words, space = match[match.lastindex or 0], " " * match.string.endswith("<", 0, match.start())
+    return f"[ {words} ]" if match[0].startswith("[") else f"{space}< {words} >"
 
 
 def _plain_tag(match: re.Match[str]) -> str:
@@ -108,7 +102,7 @@ def line(text: object, limit: int = 200) -> str:
 
 def in_quotes(text: object, limit: int = 200) -> str:
     """Return untrusted text, such as a title, as `line` does, in quotation marks that it cannot close; a Jinja filter, too."""
-    return '"' + _QUOTES.sub("'", line(text, limit)) + '"'
+    return '"' + _DOUBLE_QUOTES.sub("'", line(text, limit)) + '"'
 
 
 def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, **attributes: object) -> str:
@@ -139,7 +133,7 @@ def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, 
 
 def _attribute(value: object) -> str:
     """Return one bounded line without quotes or angle brackets: names and titles are untrusted too."""
-    return re.sub("[<>]", "'", _QUOTES.sub("'", " ".join(clean(str(value)).split())))[:_ATTRIBUTE_LENGTH]
+    return re.sub("[<>]", "'", _DOUBLE_QUOTES.sub("'", " ".join(clean(str(value)).split())))[:_ATTRIBUTE_LENGTH]
 
 
 def _nonce(content: str) -> str:

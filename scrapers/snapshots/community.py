@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
-from unicodedata import normalize
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -44,18 +43,16 @@ TIERS = {
 
 def _of_strangers(reserved: str, value: str) -> str:
     """Return a value that does not begin as one that the bot gives to the owner's notes; raises ValueError."""
-    if "".join(c for c in normalize("NFKD", value) if "!" <= c <= "~").casefold().startswith(reserved.casefold()):
+    if value.casefold().startswith(reserved.casefold()):
         raise ValueError(f"{value[:40]!r} is reserved for the owner's notes, which come from their own folder")
     return value
 
 
 Text = Annotated[str, AfterValidator(clean)]
-# Ids and tiers stand outside of quotation marks: they can be no sentence.
-Tier = Annotated[Text, Field(pattern="^[A-Za-z_]*$"), AfterValidator(partial(_of_strangers, TEAM))]
-PostId = Annotated[
-    Identifier, Field(pattern="^[A-Za-z0-9_./:@+-]{1,200}$"), AfterValidator(partial(_of_strangers, NOTE))
-]
-Ref = Annotated[Text, Field(min_length=1), AfterValidator(partial(_of_strangers, f"notes/{NOTE}"))]
+_PLAIN_WORD = Field(pattern="^[A-Za-z0-9_./:@+-]{1,200}$")
+Tier = Annotated[Text, Field(pattern="^[A-Za-z0-9]*$"), AfterValidator(partial(_of_strangers, TEAM))]
+PostId = Annotated[Identifier, _PLAIN_WORD, AfterValidator(partial(_of_strangers, NOTE))]
+Ref = Annotated[str, _PLAIN_WORD, AfterValidator(partial(_of_strangers, f"notes/{NOTE}"))]
 Score = Annotated[float, Field(allow_inf_nan=False)]
 Votes = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 

@@ -109,11 +109,14 @@ def _check_conversation(body: Json, dialect: Dialect) -> None:
             raise GatewayRefusal(400, f"{key} is not supported: send the data itself, as nothing is fetched for a lab")
 
 
-def _addresses(value: Any) -> Iterator[str]:
-    """Yield keys with an address, or with an object that the endpoint stores."""
+def _addresses(value: Any, key: str = "", inline: re.Pattern[str] | None = None) -> Iterator[str]:
+    """Yield keys with an address, or with an object that the endpoint stores.
+
+    `inline` is the form of data under the key itself; None: the key holds no data.
+    """
     if isinstance(value, list):
         for item in value:
-            yield from _addresses(item)
+            yield from _addresses(item, key, inline)
     elif isinstance(value, dict):
         kind = text_value(value.get("type"))
         words = [item for key, item in value.items() if item and key not in ("id", "type", "status")]
@@ -123,23 +126,16 @@ def _addresses(value: Any) -> Iterator[str]:
         for key, item in value.items():
             name = re.sub("[_-]", "", key.lower())
             is_media = name.endswith(_MEDIA) and not kind.startswith(("text", "search_result"))
-            inline = _DATA_ADDRESS if name.endswith(_ADDRESSES) else _DATA if is_media else None
-            is_address = inline is not None and not all(map(inline.fullmatch, _texts(item)))
             is_stored = key == "audio" and isinstance(item, dict) and "id" in item
-            if is_stored or is_address or name.endswith("embeds"):  # a program, where an endpoint unpickles it
+            if is_stored or name.endswith("embeds"):  # the latter is a program, where an endpoint unpickles it
                 yield key
             # What a tool is called with is between the agent and its tool.
             elif not (key == "input" and kind == "tool_use"):
-                yield from _addresses(item)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts and numbers of a value and of lists within it, without those of objects."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif value is not None and not isinstance(value, dict):
-        yield str(value)
+                yield from _addresses(
+                    item, key, _DATA_ADDRESS if name.endswith(_ADDRESSES) else _DATA if is_media else None
+                )
+    elif inline is not None and value is not None and not inline.fullmatch(str(value)):
+        yield key
 
 
 def _without_foreign_tools(body: Json, dialect: Dialect) -> Json:

@@ -12,10 +12,7 @@ from sandbox.output import ENGINE_MARK, plain_text
 _LETTERS, _LENGTH = "bcdfghjkmnpqrstvwxz", 6
 """Of a mark: neither a number nor a word, so that no honest output holds it."""
 _NO_MARK = "…"
-_LATIN = re.compile(r"(?:LATIN|INDICATOR SYMBOL) .*LETTER (?:SMALL CAPITAL )?([A-Z])\b")
-"""Names of letters that look like plain ones: small capitals, in squares, with hooks, of flags."""
-_BETWEEN = r"(?:[^\w…]|_){0,9}"
-"""What may stand between a mark's letters, without what has taken a mark's place."""
+_LETTER_NAME = re.compile(r"(?:LATIN|INDICATOR SYMBOL) .*LETTER (?:SMALL CAPITAL )?([A-Z])\b")
 _LOOKALIKES = str.maketrans("ьсԁғɡһјкмпрԛгѕтѵԝхᴋᴠᴢᴡ", "bcdfghjkmnpqrstvwxkvzw")
 
 
@@ -60,15 +57,13 @@ class LineMark:
     def _without(self, text: str) -> str:
         """Return the text without the mark, and what looks like it: in other letters, with accents, apart by signs."""
         plain = text.lower() if text.isascii() else "".join(map(_plain_letter, text))
-        for match in reversed(list(re.finditer(_BETWEEN.join(self.mark), plain))):
+        for match in reversed(list(re.finditer(rf"(?:[^\w{_NO_MARK}]|_){{0,9}}".join(self.mark), plain))):
             text = f"{text[: match.start()]}{_NO_MARK}{text[match.end() :]}"
         return text
 
 
 def _plain_letter(character: str) -> str:
-    """Return one character in place of another: the plain letter that it looks like."""
-    if character.isascii():
-        return character.lower()
+    """Return the letter that a character looks like: a small capital, one in a square, with a hook, of a flag."""
     first = unicodedata.normalize("NFKD", character)[0].lower()[0].translate(_LOOKALIKES)
-    letter = None if first.isascii() else _LATIN.search(unicodedata.name(first, ""))
+    letter = _LETTER_NAME.search(unicodedata.name(first, ""))
     return letter[1].lower() if letter else first
