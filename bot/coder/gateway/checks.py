@@ -110,10 +110,7 @@ def _check_conversation(body: Json, dialect: Dialect) -> None:
 
 
 def _addresses(value: Any, key: str = "", inline: re.Pattern[str] | None = None) -> Iterator[str]:
-    """Yield keys with an address, or with an object that the endpoint stores.
-
-    `inline` is the form of data under the key itself; None: the key holds no data.
-    """
+    """Yield keys with an address, or with a stored object; `inline` is the form of data under `key`, if it holds any."""
     if isinstance(value, list):
         for item in value:
             yield from _addresses(item, key, inline)
