@@ -67,7 +67,7 @@ class DaemonView:
         # Of the date and time, the time is enough.
         log = [f"{line[11:19]} {line.partition(' ')[2]}" if "T" in line[:11] else line for line in self._log.lines]
         lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in log[-_LAST_LINES:]]
-        hint = f"Ctrl-C stops the bot cleanly, `bot run` continues, `bot status` shows more; {self._page}"
+        hint = f"Ctrl-C stops the bot cleanly, `bot run` resumes it, `bot status` shows more; {self._page}"
         return Group(*parts, Text("last events", style="bold"), *lines, Text(hint, style="dim"))
 
     def _competitions(self, store: Store) -> Iterator[RenderableType]:

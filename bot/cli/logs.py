@@ -75,7 +75,7 @@ def logs(
 def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> None:
     """Show a lab of a live competition's run, or of a run in a folder."""
     if run is None:
-        raise UsageError("--lab needs the competition or the folder of a run")
+        raise UsageError("--lab needs a competition or a run folder")
     folder = RunFolder(Path(run))
     with ExitStack() as stack:
         if folder.config.is_file():

@@ -115,7 +115,7 @@ def solve(
             validation, slowness = asyncio.run(_split(snapshot, options.split_seed, settings.withholding))
             detected.add("validation", validation)
             if not json:
-                print_table(("", "detected, and why", "confidence"), detected.lines)
+                print_table(("", "detected (reason)", "confidence"), detected.lines)
             for topic, sentence, confidence in detected.lines if json else ():
                 typer.echo(f"{topic}: {sentence} ({confidence})", err=True)
             # The time is that of the whole command, reading included.
@@ -124,7 +124,7 @@ def solve(
             if remaining < shortest:
                 typer.echo(
                     f"the search takes {shortest:.0f} s, although only {max(0, remaining):.0f} s of --time are left; "
-                    f"tasks take {slowness:.1f} times as long as on an idle machine",
+                    f"tasks currently take {slowness:.1f} times as long as on an idle machine",
                     err=True,
                 )
             settings = settings.model_copy(update={"time": max(shortest, remaining)})

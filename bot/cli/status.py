@@ -43,7 +43,7 @@ def status(
 
         show_daemon(config, names, json=json)
         if not json and not names and _RUNS.is_dir():
-            typer.echo(f"the folder {_RUNS} also contains runs: `bot status {_RUNS}` shows them")
+            typer.echo(f"there are also runs in the folder {_RUNS}: `bot status {_RUNS}` shows them")
     elif names:
         raise UsageError(
             f"{names[0]}: not found, neither as a folder nor as a competition of the daemon; pass a run, the folder "

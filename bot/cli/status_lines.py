@@ -82,7 +82,7 @@ def detail_lines(
     yield from textwrap.wrap(status.competition + run, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
     yield from _state(status, now, problems, running=running)
     if status.deadline is not None:
-        time_left = f"in {_span(status.days_left * 86_400)}" if status.days_left else "which is past"
+        time_left = f"in {_span(status.days_left * 86_400)}" if status.days_left else "already past"
         yield from _wrapped("ends", f"{moment(status.deadline)}, {time_left}")
     yield from _poll_lines(status, now)
     posts, pool, nodes = status.posts, status.pool, status.nodes
@@ -104,7 +104,7 @@ def detail_lines(
     if status.submit or status.submissions.all:
         yield from _wrapped("sent", _submissions(status))
     for notebook in status.notebooks:
-        line = f"of node {notebook.node}: {notebook.sentence} (for {span(now, notebook.since)})"
+        line = f"node {notebook.node}: {notebook.sentence} (for {span(now, notebook.since)})"
         yield from _wrapped("notebook", line)
     yield from _wrapped("rank", _rank(status, now))
     for account in status.accounts if status.run is not None else ():
@@ -112,7 +112,7 @@ def detail_lines(
     yield from _wrapped("next", _due(status.next, now))
     for note in status.notes:
         read = "not read yet" if note.read_at is None else f"read by the {note.read_by} {moment(note.read_at)}"
-        yield from _wrapped("note", f"{note.id} of {moment(note.created_at)}, {read}: {note.text}")
+        yield from _wrapped("note", f"{note.id} from {moment(note.created_at)}, {read}: {note.text}")
 
 
 def work_lines(status: CompetitionStatus, now: datetime, poll_seconds: float) -> Iterator[str]:
@@ -186,8 +186,8 @@ def _running(daemon: DaemonStatus, competitions: Sequence[CompetitionStatus]) ->
             ranks.append(f"{place}{f', {rank.medal}' if rank.medal else ''} on {competition.competition}")
         return f"finished {moment(daemon.ended_at)}: {'; '.join(ranks)}"
     if daemon.ended_at:
-        return f"stopped {moment(daemon.ended_at)}, started {since}; `bot run` continues"
-    return f"stopped unexpectedly (killed, or the machine went down); started {since}; `bot run` continues"
+        return f"stopped {moment(daemon.ended_at)}, started {since}; `bot run` resumes it"
+    return f"stopped unexpectedly (killed, or the machine shut down); started {since}; `bot run` resumes it"
 
 
 def _poll_lines(status: CompetitionStatus, now: datetime) -> Iterator[str]:

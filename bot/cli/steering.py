@@ -110,8 +110,6 @@ def _show_notes(store: Store, competition: str, *, json: bool) -> None:
 
 def _report(store: Store, facts: dict[str, Any], message: str, *, json: bool) -> None:
     running = daemon_is_running(store)
-    when = (
-        "the daemon will see it within seconds" if running else "no daemon is running; it takes effect when one starts"
-    )
+    when = "the daemon will see it within seconds" if running else "it takes effect when the daemon starts"
     record = {**facts, "database": str(store.path), "daemon_running": running}
     print_result(record, f"{message}; {when}", json=json)

@@ -38,7 +38,7 @@ def list_weights(config: Config = None, json: Json = False) -> None:
         (w.name, folder.state(w), f"{w.bytes / 1e6:.0f} MB", str(w.released), w.licence, w.about)
         for w in folder.catalog
     ]
-    print_table(("name", "state", "size", "released", "licence", "what it is"), rows, title=str(folder.path))
+    print_table(("name", "state", "size", "released", "licence", "description"), rows, title=str(folder.path))
 
 
 @weights_app.command()

@@ -42,7 +42,7 @@ class CompetitionSettings(RunOptions, CardOverrides):
         default=24.0,
         gt=0,
         allow_inf_nan=False,
-        description="hours after which you are notified again of a file that awaits approval, in real time even in rehearsals",
+        description="hours (real time, even in rehearsals) after which you are notified again of a file that awaits approval",
     )
     max_cost: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="maximum cost of the competition, in USD", examples=[50.0]
@@ -78,7 +78,7 @@ class CompetitionSettings(RunOptions, CardOverrides):
         default=3.0,
         ge=0,
         allow_inf_nan=False,
-        description="days before the deadline on which reserved submissions become available",
+        description="number of days before the deadline when reserved submissions become available",
     )
     notebook_hours: float = Field(
         default=9.0,

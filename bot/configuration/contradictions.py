@@ -49,7 +49,7 @@ def _scoring(path: KeyPath, competition: CompetitionSettings) -> Iterator[tuple[
         predictions = (competition.metric_params or {}).get("predictions", kinds[0])
         if predictions not in kinds:
             choices = ", ".join(f'"{kind}"' for kind in kinds)
-            yield (*path, "metric_params", "predictions"), f"must be one of {choices} with a {OWN_GRADER}"
+            yield (*path, "metric_params", "predictions"), f"must be one of {choices} if a {OWN_GRADER} is used"
     elif name is not None and ("/" in name or name.endswith(".py")):
         yield (*path, "metric"), f"must be the path of a file named {OWN_GRADER}, or the name of a metric"
     elif name is not None and name not in METRICS:

@@ -64,8 +64,8 @@ class Settings(ClosedModel):
     )
     notify: NotifySection = Field(
         default=NotifySection(),
-        description="Notifications to you. Service addresses contain tokens and passwords and do not belong in this file: "
-        "name the environment variables or systemd credentials that hold them.",
+        description="Notifications sent to you. Service addresses contain tokens and passwords and do not belong in this "
+        "file: list the environment variables or systemd credentials that hold them.",
     )
     daemon: DaemonSettings = Field(default=DaemonSettings(), description="The daemon.")
     web: WebSettings = Field(default=WebSettings(), description="The web dashboard.")

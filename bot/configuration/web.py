@@ -17,8 +17,8 @@ class WebSettings(ClosedModel):
     port: int = Field(default=WEB_PORT, ge=1, le=65535, description="the dashboard's port")
     listen: str = Field(
         default="127.0.0.1",
-        description="the address to listen on. Other machines cannot reach the default, loopback; any other address sends "
-        "the token and everything else unencrypted. See docs/web.md for safer ways",
+        description="the address to listen on. Other machines cannot reach the default, loopback; on any other address, the "
+        "token and everything else are sent unencrypted. See docs/web.md for safer options",
     )
     hosts: tuple[str, ...] = Field(
         default=(),

@@ -67,7 +67,7 @@ class Trial:
             f"context {f'{able.context:,}' if able.context else 'unknown'}",
             f"tool calls {'yes' if able.calls_tools else 'no'}",
             f"streaming {'yes' if able.streams else 'no'}",
-            "price unknown" if hour is None else f"${hour:.2f} per hour of such calls",
+            "price unknown" if hour is None else f"${hour:.2f} per hour of continuous calls",
         )
         return ", ".join(parts)
 

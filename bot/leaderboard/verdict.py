@@ -105,7 +105,7 @@ class LeaderboardResult:
         remark, team_score = dict[str, str](), self.team_score
         if score is None:
             message = next((entry.row.message for entry in reversed(self.entries) if entry.row.message), None)
-            missing = "the site has not shown a score yet" if self.entries else "nothing was sent"
+            missing = "the site has not shown a score yet" if self.entries else "nothing was submitted"
             remark["message"] = message or missing
         elif team_score is not None and not same_score(team_score, score):
             remark["note"] = f"the team's rank comes from a score of {team_score:g}, which this run did not submit"

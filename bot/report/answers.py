@@ -93,7 +93,7 @@ def _better_by(data: ReportData, node: NodeRow) -> Iterator[str]:
     """Yield, as clauses, the score beside the baseline's, what an ensemble gains, and where the ideas come from."""
     baseline = next((row for row in data.nodes if row.id == 1 and row.validation is not None), None)
     if baseline is not None and baseline.id != node.id and node.validation is not None:
-        yield f"its CV score is {words.score(node.validation)}, the baseline's {words.score(baseline.validation)}"
+        yield f"its CV score is {words.score(node.validation)} (baseline: {words.score(baseline.validation)})"
     ensemble = data.result.blend if node.blend else None
     if ensemble is not None and ensemble.gain is not None:
         error = "" if ensemble.gain_error is None else f" ± {ensemble.gain_error:.2g}"

@@ -146,7 +146,7 @@ def error_charts(diagnostics: Diagnostics) -> Sequence[Chart]:
         y_axis = score_axis(residuals, [0.0], label="residual (true value minus prediction)")
         zero = Series("", "muted dashed", [(x_axis.low, 0.0), (x_axis.high, 0.0)], "line")
         series = [zero, Series("", "good pale", diagnostics.residuals)]
-        charts.append(Chart("Residuals, by prediction", x_axis, y_axis, series, height=300))
+        charts.append(Chart("Residuals by prediction", x_axis, y_axis, series, height=300))
     return charts
 
 

@@ -17,7 +17,7 @@ _README = """# Solution: node {node}
 {made}
 
 Run it in a folder that contains only `data/`, with the competition's files, `validation.csv` and `sample_validation.csv`
-(extra rows to predict besides the test rows; a few training rows without labels are enough).
+(additional rows to predict; a few training rows without labels are enough).
 The run folder has such folders under `views/`: `views/full` for a refit, `views/holdout` for the scored run.
 
 ```sh
@@ -172,7 +172,7 @@ def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
     return text.format(
         space=recipe.space,
         how=_METHODS[recipe.space],
-        free=" (as a sum, because the weights are not those of a mean)" if free else "",
+        free=" (a weighted sum, not a mean: the weights are negative or do not add up to 1)" if free else "",
         calibration=calibration + (_TIES if recipe.ties else ""),
         **facts,
     )

@@ -88,8 +88,8 @@ def test_each_competition_is_shown_in_a_table_and_in_lines_that_fit_a_screen(fol
     assert lines(shown, "now") == ["node 4: improve, runs on the hold-out view, when the daemon stopped"]
     assert lines(shown, "problem")[0].endswith("Kaggle answered 503 to kernels/list")
     assert lines(shown, "note") == [
-        "1 of 2026-11-20 08:00 UTC, read by the planner 2026-11-20 09:00 UTC: look at punctuation",
-        "2 of 2026-11-20 09:40 UTC, not read yet: and at stop words",
+        "1 from 2026-11-20 08:00 UTC, read by the planner 2026-11-20 09:00 UTC: look at punctuation",
+        "2 from 2026-11-20 09:40 UTC, not read yet: and at stop words",
     ]
 
 

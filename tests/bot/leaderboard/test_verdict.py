@@ -46,7 +46,7 @@ def test_without_submissions_there_is_no_score_and_no_rank(run: LiveRun) -> None
     report = run.verdict().report()
     assert (report["submission_exists"], report["valid_submission"], report["score"]) == (False, False, None)
     assert (report["score_kind"], report["win_rate"], report["rank"], report["n_teams"]) == (None, 0.0, None, 199)
-    assert (report["submissions"], report["message"]) == ([], "nothing was sent")
+    assert (report["submissions"], report["message"]) == ([], "nothing was submitted")
 
 
 def test_a_rank_that_a_person_has_won_is_not_the_runs(run: LiveRun) -> None:
