@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from itertools import islice
 
 from bot.solve.solve_options import Confidence, DetectedTask, SolveOptions
@@ -20,7 +20,7 @@ _ID = re.compile(
     r"(?:^|[\W_])(?:id|uuid|guid|key|index|filename|file|image|nr|no|number|nummer)\W?$|^unnamed: 0$|(?<=[a-z])(?:I[dD]|nr)$",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"[A-Za-z]+[-_]?\d+|[0-9a-fA-F-]{32,36}")
+_CODE = re.compile(r"[A-Za-z]+[-_]?\d+|[0-9a-fA-F-]{32,36}")
 """An id: T596485, or a UUID."""
 _GROUP = re.compile(
     r"(?:^|[\W_])(?:patient|subject|user|customer|client|group|session|household|person|store|site|device)s?(?:[\W_]?id)?$",
@@ -145,14 +145,10 @@ def id_of(
         if likely and all(_identifies(table, name) for table in tables):
             detected.add("id", f"`{name}`, judging by its name; its values are distinct", "likely")
             return name
-    numbers = (
-        name
-        for name in train.header
-        if name != target
-        and all(name in table.header and _identifies(table, name) for table in tables)
-        and all(map(_NUMBER.fullmatch, train.column(name)))
-    )
-    words = next(numbers, None)
+    shared = [name for name in train.header if name != target and all(name in table.header for table in tables)]
+    for table in tables:
+        shared = _code_columns(table, shared)
+    words = next(iter(shared), None)
     hint = "" if words is None else f"; the values of `{words}` are distinct: to use it, pass --id {words}"
     confidence: Confidence = "likely" if words else "sure"
     detected.add("id", f"no column looks like an id, so rows are numbered{hint}", confidence)
@@ -192,6 +188,21 @@ def _identifies(table: UserTable, name: str) -> bool:
             return False
         values.add(cell)
     return True
+
+
+def _code_columns(table: UserTable, names: Sequence[str]) -> list[str]:
+    """Return the columns whose cells are codes, such as A12, that never repeat, in one pass over the table."""
+    values: dict[int, set[str]] = {place: set() for place in range(len(names))}
+    for cells in table.columns(names) if names else ():
+        for place in list(values):
+            cell = cells[place]
+            if cell in values[place] or not _CODE.fullmatch(cell):
+                del values[place]
+            else:
+                values[place].add(cell)
+        if not values:
+            break
+    return [names[place] for place in values]
 
 
 def _column(option: str, name: str, table: UserTable) -> str:

@@ -8,7 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import chain, count, islice, pairwise
 from pathlib import Path
 
 from .cell_formats import NA_WORDS, PLAIN, PLAIN_NUMBER, CellFormat, DateFormat, is_number
@@ -338,6 +338,8 @@ def _refuse_swallowed_rows(name: str, line: int, cells: Sequence[str], delimiter
 def _units(rows: Sequence[Sequence[str]]) -> str | None:
     """Return the words of the row below the header if it holds units or the like in all columns of numbers."""
     first, later_rows = (rows[0], rows[1:]) if rows else ((), ())
+    if all(not cell or is_number(cell) for cell in first):
+        return None
     numeric = [
         place
         for place in range(len(first))
@@ -369,7 +371,7 @@ def _distinct(names: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
     distinct: dict[str, None] = {}
     for name, place in zip(names, places, strict=True):
         base = name or f"Unnamed: {place}"
-        candidates = (base, *(f"{base}.{n}" for n in range(1, len(names) + 1)))
+        candidates = chain((base,), (f"{base}.{n}" for n in count(1)))
         distinct[next(name for name in candidates if name not in distinct)] = None
     return tuple(distinct)
 
