@@ -150,6 +150,32 @@ def test_numbers_in_time_are_predicted_from_the_calendar_and_their_parts(tmp_pat
 
 
 @pytest.mark.integration
+def test_rows_of_days_that_training_has_are_predicted_by_their_day(tmp_path: Path) -> None:
+    rng = np.random.default_rng(RNG_SEED)
+    hour = rng.permutation(24 * 60)
+    when = pd.Timestamp("2020-01-01") + pd.to_timedelta(hour, "h")
+    level = rng.normal(size=60)[hour // 24] * 5
+    rows = pd.DataFrame({"id": np.arange(len(hour)), "when": when.astype(str), "y": level + rng.normal(size=len(hour))})
+    valid = lay_out(tmp_path, rows, "id", ["y"], {"y": 0})
+    told = run(tmp_path, script(plain_config(one_column("rmse", "y", "minimize")).using(("random forest", FEW_FOLDS))))
+    assert np.sqrt(((told.validation["y"] - valid["y"]) ** 2).mean()) < 2
+    # Folds of whole weeks would promise an error of about 5.
+    (promised,) = re.findall(r"^cross-validated rmse: (.*)$", told.output, re.MULTILINE)
+    assert float(promised) < 2
+
+
+@pytest.mark.integration
+def test_boosting_learns_from_all_of_many_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(RNG_SEED)
+    x = rng.integers(0, 250, 70_000)
+    rows = pd.DataFrame({"id": np.arange(len(x)), "x": x, "y": rng.normal(size=250)[x] + rng.normal(size=len(x)) / 5})
+    valid = lay_out(tmp_path, rows, "id", ["y"], {"y": 0})
+    told = run(tmp_path, script(plain_config(one_column("rmse", "y", "minimize")).using(("nearest neighbours",))), 30)
+    assert "blend: " in told.output and "boosting on table" in told.output
+    assert np.sqrt(((told.validation["y"] - valid["y"]) ** 2).mean()) < 0.25
+
+
+@pytest.mark.integration
 def test_texts_are_told_apart_by_words_and_characters(tmp_path: Path) -> None:
     rng = np.random.default_rng(RNG_SEED)
     words = {
