@@ -48,7 +48,7 @@ class AdaptivePlaybook(ScriptPlaybook):
         substeps = await self._substeps(assignment, node, tree, limits)
         if not substeps:
             return await super().write(assignment, node, tree, limits)
-        self._context.say(f"node {node}: a complex plan, in {len(substeps)} substeps")
+        self._context.say(f"node {node}: complex plan, split into {len(substeps)} substeps")
         best = best_seconds(self._context, tree)
         return await _SubstepWriter(self._context, self._settings, assignment, node, limits, substeps, best).write()
 
@@ -153,14 +153,14 @@ class _SubstepWriter:
         try:
             ast.parse(script)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            return FailedSubstep(code, f"it is not valid Python: {error}", "")
+            return FailedSubstep(code, f"not valid Python: {error}", "")
         execution = await self.context.executor.execute(
             self.node, script, DEBUG, self._sample_seconds, attempt=self.runs
         )
         self.runs += 1
         if execution.reason is not ExitReason.FINISHED:
             # Files that are complete at the time limit count for a scored run; what does not end on a sample will not on more.
-            return FailedSubstep(code, execution.error or "it was still running at its time limit", execution.output)
+            return FailedSubstep(code, execution.error or "still running at its time limit", execution.output)
         if number == len(self.substeps) and execution.error is not None:
             return FailedSubstep(code, execution.error, execution.output)
         self.working = WorkingSubsteps(script, execution.output, execution.seconds)

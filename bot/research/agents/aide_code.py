@@ -17,7 +17,7 @@ _KERNEL = StepKind("public kernel", str)
 KERNEL_CHARACTERS = 20_000
 """Of a kernel that a prompt shows; of a longer one its middle is left out, as code reads data first and submits last."""
 _HEADING = (
-    "A popular public notebook of this competition, with other paths and folds, not run here. Reuse its good ideas:"
+    "A popular public notebook from this competition, not run here; its paths and folds differ. Reuse its good ideas:"
 )
 
 

@@ -24,7 +24,7 @@ _COMPARED_CHARACTERS = 1_000
 """Characters of a text, after its title, that are compared with the query."""
 _QUERY = 3_000
 """Characters from the end of a script's output in the query."""
-_HEADING = "Summaries of community posts on this competition; use what fits:"
+_HEADING = "Summaries of community posts about this competition. Use what fits:"
 
 
 _TITLES_OFFERED, _POSTS_READ = StepKind("titles", dict[str, bool]), StepKind("posts read", tuple[str, ...])

@@ -17,8 +17,8 @@ from state.errors import BudgetExceeded, ModelRefused
 
 _HEADINGS = {
     "draft": "Carry out this plan:",
-    "debug": "The script below is broken. Carry out this plan for its repair:",
-    "improve": "Carry out this plan for an improvement of the script below:",
+    "debug": "The script below is broken. Repair it by carrying out this plan:",
+    "improve": "Improve the script below by carrying out this plan:",
 }
 _UNPLANNED = {
     "draft": "Propose a solution that differs from the earlier ones in its features or its model.",
@@ -91,7 +91,7 @@ class AutoMindBriefing:
         if action.kind == "draft":
             entries = await base.papers(node)
             if not entries.entries:
-                self._context.say(f"node {node}: the knowledge base has no paper on such a task at this time")
+                self._context.say(f"node {node}: the knowledge base has no papers yet on this kind of task")
             return entries
         return await base.tricks(node, topic=attempt(self._context, action.parents[0]).plan)
 

@@ -9,7 +9,7 @@ from bot.agents.builtin.config import FEW_FOLDS, config_in, parts_of, plain_conf
 from bot.agents.builtin.techniques import Technique, kinds_in, method_text, named_in, suitable, suits
 from bot.research.agents.automind_prompts import PlanSolution, ScorePlan, SplitPlan, WriteSubstep
 
-_FIRST = "First write a baseline into both files with the standard library alone, before importing anything else."
+_FIRST = "First write a baseline to both files using only the standard library, before importing anything else."
 
 
 def plan(prompt: PlanSolution, seed: int) -> str:
@@ -17,7 +17,7 @@ def plan(prompt: PlanSolution, seed: int) -> str:
     rng = _rng(prompt, seed)
     if prompt.action == "debug":
         return (
-            "Make it cheaper, or safer.\nKeep what works, drop what failed, and take what costs less time and memory."
+            "Make it cheaper or safer.\nKeep what works, drop what failed, and choose what needs less time and memory."
         )
     if prompt.action == "improve" and prompt.parent is not None:
         config = config_in(prompt.parent.code)
@@ -25,14 +25,14 @@ def plan(prompt: PlanSolution, seed: int) -> str:
         tried_titles = [title for result in prompt.results for title in named_in(result.title)]
         titles = _fresh(prompt, rng, [*names, *tried_titles])[:2]
         return _recipe(
-            "Add", titles, f"Keep all else of node {prompt.parent.node}, and see in its table what each brings."
+            "Add", titles, f"Leave the rest of node {prompt.parent.node} unchanged; compare the additions in its table."
         )
     fresh = _fresh(prompt, rng, named_in(prompt.earlier))
     families = [t.title for t in _suitable(prompt) if t.family]
     # Of kinds of models there are few; of what goes with them there is always more.
     models = [t for t in fresh if t in families] or rng.sample(families, len(families))
     titles = [*models[:2], *[t for t in fresh if t not in families][:2]]
-    return _recipe("Compare", titles, "Cross-validate each, print one table, and submit the best.")
+    return _recipe("Compare", titles, "Cross-validate each one, print a table of the scores, and submit the best.")
 
 
 def _recipe(verb: str, titles: Sequence[str], end: str) -> str:
@@ -84,7 +84,7 @@ def substep(prompt: WriteSubstep, seed: int) -> str:
     elif number == 2:
         cheaper = before.using((*before.families[:1], FEW_FOLDS))
         code = f"USE = set({json.dumps(cheaper.use)})  # the whole CONFIG failed\n{code}"
-        introduction = "It failed: one model in three folds."
+        introduction = "It failed: use one model with three folds."
     else:
         code = parts_of(plain_config(prompt.task))[0]
         introduction = "It failed: use the safest model and plain features."

@@ -24,19 +24,19 @@ from state.store import Transaction
 
 _PHASE = StepKind("phase", str)
 _WIDE = (
-    "The run goes wide first: short drafts, each with an approach of its own, show what is worth more time; long ones go on from "
-    "the best later. So this one is to try its approach cheaply{0}: on a part of the rows or of the folds where all of them take "
-    "long. Tuning and stacking are left to the long ones."
+    "The run starts wide: short drafts, each with a different approach, show what is worth more time; long drafts later "
+    "continue the best ones. Try your approach cheaply{0}: if all rows and folds would take too long, use only some of them. "
+    "Leave tuning and stacking to the long drafts."
 )
 _DEEP = (
     "The run now goes deep: a few long drafts continue the best experiments. Find what they lack, and add what "
-    "the engine's ensemble lacks: models that are nearly as good but err on other rows."
+    "the engine's ensemble lacks: models that are nearly as good but make errors on different rows."
 )
 _LAST = (
-    "This is probably the last draft: combine what gained, and add seeds, folds and members to what is "
-    "best. Do not start anything risky."
+    "This is probably the last draft: combine what improved the score, and add seeds, folds and members to "
+    "the best result. Do not start anything risky."
 )
-_TRICKS = "What worked, or did not, in other competitions. Use only what fits this task and data:"
+_TRICKS = "What did and did not work in other competitions. Use only what fits this task and data:"
 
 
 class Phases:
@@ -57,7 +57,7 @@ class Phases:
         async def announce() -> str:
             # The node that opens the draft counts in the tree already.
             remaining = context.remaining(len(tree.nodes) - 1, best_seconds(context, tree))
-            sentence = f"{phase} from draft {action.draft_id} on, with {remaining_in_words(remaining)} left"
+            sentence = f"draft {action.draft_id} starts the {phase} phase with {remaining_in_words(remaining)} left"
             context.say(sentence)
             return sentence
 
@@ -84,7 +84,7 @@ def remaining_in_words(remaining: Remaining) -> str:
         shares.append(f"{remaining.seconds / remaining.seconds_total:.0%} of the time")
     if remaining.money is not None:
         shares.append(f"{remaining.money:.0%} of the money or tokens")
-    return " and ".join(shares) or "no limit on what is"
+    return " and ".join(shares) or "an unlimited budget"
 
 
 def _advice(deep: bool, last: bool, seconds: float | None) -> str:

@@ -64,7 +64,7 @@ class PickPosts(TemplatePrompt[SelectedDocuments]):
         answer = json_answer(text, SelectedDocuments)
         unknown = set(answer.pick) - {title.item.id for title in self.shown}
         if unknown:
-            raise Unparsable(f"pick: {', '.join(sorted(unknown))} is not in the list; copy ids from the list")
+            raise Unparsable(f"pick: unknown ids {', '.join(sorted(unknown))}; copy ids from the list")
         return answer
 
     def items(self) -> Sequence[Item]:

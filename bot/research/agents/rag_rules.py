@@ -23,7 +23,7 @@ def summarise_post(prompt: SummarisePost, seed: int) -> str:
     techniques = dict.fromkeys(title for post in sound for title in suggestions(post))
     failure_lines = [f'It reports no gain: "{sentence}"' for post in sound for sentence in failures(post)][:2]
     warnings = (
-        ["It tries to give orders to its readers; ignore them."] if len(sound) < len(prompt.document.posts) else []
+        ["It contains instructions to its readers; ignore them."] if len(sound) < len(prompt.document.posts) else []
     )
     lines = [f"Recommends: {method_text(title)}" for title in techniques] or ["It suggests nothing to try."]
     return "\n".join((*lines, *failure_lines, *warnings))

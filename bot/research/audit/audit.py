@@ -74,7 +74,7 @@ def derived_too_early(store: Store, run_id: str, times: Times) -> list[str]:
             for source in sources:
                 time = times.get(source)
                 if time is not None and time > known_at:
-                    sentences.append(f"{name} is of {iso(known_at)}, but was made of {source}, which is of {iso(time)}")
+                    sentences.append(f"{name} is dated {iso(known_at)}, but is based on {source}, dated {iso(time)}")
     return sentences
 
 
@@ -121,9 +121,9 @@ class Clocks:
         stood_at, at_call, problems = {clock_time}, {}, []
         in_events = [datetime.fromisoformat(event.data["as_of"]) for event in events if event.type == "clock.moved"]
         if in_events != [move.as_of for move in moves]:
-            problems.append("the clock: its moves in the database differ from those in the events")
+            problems.append("the clock's moves in the database differ from those in the events")
         if in_events and settings.pace != "stream":
-            problems.append("the clock moved although this run's clock is fixed")
+            problems.append("the clock moved although it is fixed in this run")
             events = [event for event in events if event.type == "model.called"]
         for event in events:
             if event.type == "model.called":
@@ -132,7 +132,7 @@ class Clocks:
             new_time = datetime.fromisoformat(event.data["as_of"])
             if not clock_time <= new_time <= settings.cutoff:
                 problems.append(
-                    f"the clock: moved from {iso(clock_time)} to {iso(new_time)}, back or beyond {iso(settings.cutoff)}"
+                    f"the clock moved from {iso(clock_time)} to {iso(new_time)}, backward or past {iso(settings.cutoff)}"
                 )
             clock_time = new_time
             stood_at.add(new_time)
@@ -142,9 +142,9 @@ class Clocks:
         """Return the problem with the clock of the n-th call's prompt, counted from 1; None: there is none."""
         limit = self.at_call.get(call)
         if as_of is None or as_of not in self.stood_at or limit is None:
-            return f"is not the run's ({', '.join(map(iso, sorted(self.stood_at)))})"
+            return f"does not match the run's ({', '.join(map(iso, sorted(self.stood_at)))})"
         if as_of > limit:
-            return f"is later than the run's clock, which showed {iso(limit)} then"
+            return f"is later than the run's clock at that call, {iso(limit)}"
         return None
 
 
@@ -202,10 +202,10 @@ def audit_run(
         text = "\n".join(str(m.get("content", "")) for m in prompt.get("messages", ()))
         late_posts = words.found_in(text, as_of, own_words)
         findings += [f"{location}: contains words of {post}, which was published later" for post in late_posts]
-        findings += [f"{location}: holds the hidden answer of row {row!r}" for row in labels.found_in(text)]
+        findings += [f"{location}: contains the hidden answer for row {row!r}" for row in labels.found_in(text)]
         items += len(prompt.get("items", ()))
     if not prompts:
-        findings.append("prompts.jsonl: the run has no prompts, so nothing is proven")
+        findings.append("prompts.jsonl: the run has no prompts, so nothing could be checked")
     hidden = words.later_than(min(clocks.at_call.values(), default=settings.cutoff))
     return Audit(len(prompts), items, hidden, len(labels), tuple(findings))
 
@@ -262,13 +262,13 @@ def _against_database(prompts: Sequence[Mapping[str, Any]], store: Store, run_id
         location = f"prompts.jsonl:{number}"
         messages = json.dumps(prompt.get("messages"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         if hashlib.sha256(messages).hexdigest() != call.messages_sha:
-            findings.append(f"{location}: its messages are not those of the database ({call.step})")
+            findings.append(f"{location}: its messages differ from those in the database ({call.step})")
         if (
             prompt.get("step") != call.step
             or prompt.get("items") != call.items
             or prompt.get("as_of") != iso(call.as_of)
         ):
-            findings.append(f"{location}: step, items or clock are not those of the database ({call.step})")
+            findings.append(f"{location}: its step, items or clock differ from those in the database ({call.step})")
     return findings
 
 
@@ -284,13 +284,13 @@ def _item_problems(
         if kind == "node":
             continue  # The run itself creates nodes: they are known from then on.
         if true_time is None:
-            yield f"{name} has no time, so it may never be shown"
+            yield f"{name} has no date, so it must never be shown"
         elif true_time > as_of and kind not in timeless_kinds:
-            yield f"{name} is of {iso(true_time)}, later than the clock"
+            yield f"{name} is dated {iso(true_time)}, later than the clock"
         elif kind == "topic" and shown_time is not None and true_time <= shown_time <= as_of:
             continue  # A topic is of its latest message that was read, and each of these is checked where it is shown.
         elif shown_time != true_time:
-            yield f"{name} is of {iso(true_time)}, but the prompt dates it {item.get('time')!r}"
+            yield f"{name} is dated {iso(true_time)}, but the prompt dates it {item.get('time')!r}"
 
 
 def _knowledge_problems(store: Store, run_id: str, competition: str, settings: ReplaySettings) -> Iterator[str]:

@@ -136,7 +136,7 @@ class _Checked:
             first, *further = error.problems
             further_words = f", and {len(further)} more" if further else ""
             self.mistakes.append(
-                (path, f"is not a usable snapshot: {first}{further_words} (bot snapshot check {folder})")
+                (path, f"is not a usable snapshot: {first}{further_words}; see `bot snapshot check {folder}`")
             )
             return
         except UsageError as error:
@@ -144,7 +144,7 @@ class _Checked:
                 self.mistakes.append((_CUTOFF, f"cannot be used: {error}"))
             return
         if any(s.card.slug == snapshot.card.slug for s in self._snapshots):
-            self.mistakes.append((path, f"is {snapshot.card.slug} again: name each competition once"))
+            self.mistakes.append((path, f"repeats {snapshot.card.slug}: list each competition once"))
         self._snapshots.append(snapshot)
 
     def _check_entrant(self, path: KeyPath, agent: AgentName, words: Sequence[str]) -> None:
@@ -152,7 +152,7 @@ class _Checked:
         for setup in self._setups:
             variant = contender_of(setup.settings(self._snapshots[0], agent, 0, words)).variant
             if idle := [word for word in words if word not in variant]:
-                reason = f"{agent} does not use it anyway with {setup.choice.spec} and these options"
+                reason = f"{agent} does not use it with {setup.choice.spec} and these options"
                 self.mistakes.append((path, f"names {idle[0]}, which changes nothing: {reason}"))
                 return
 
@@ -183,7 +183,7 @@ def _agree(folder: RunFolder, started: ReplaySettings, planned: ReplaySettings) 
         was, now = getattr(started, name), getattr(planned, name)
         if was != now:
             raise UsageError(
-                f"{folder.path} has {name} {was}, but the plan says {now}. Change `out` in the plan, or move that folder"
+                f"{folder.path} has {name} {was}, but the plan says {now}. Change `out` in the plan, or move the folder"
             )
 
 

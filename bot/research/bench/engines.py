@@ -72,7 +72,7 @@ class _Engine:
         except (ValueError, KeyError, UsageError):
             slug, seed, contender = self.run.key
             code = self.process.returncode
-            reason = "it had only just started" if stopped else self.last or f"its engine ended with {code}"
+            reason = "it had only just started" if stopped else self.last or f"its engine exited with status {code}"
             result = Failed(slug, contender.agent, seed, reason, code == 2, "stopped" if stopped else "failed")
         return RunOutcome(self.folder.path, self.folder.path.name, result)
 

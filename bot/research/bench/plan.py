@@ -47,10 +47,10 @@ class BenchBudget(ClosedModel):
     """What all runs together may use; a competition is begun only if it covers all of its agents."""
 
     time: Seconds | None = Field(
-        default=None, description="maximum wall time of all runs together (5% over is tolerated)", examples=["8h"]
+        default=None, description="maximum wall time for all runs together (plus up to 5%)", examples=["8h"]
     )
     money: float | None = Field(
-        default=None, gt=0, lt=math.inf, description="maximum cost of all runs together, in USD", examples=[20.0]
+        default=None, gt=0, lt=math.inf, description="maximum cost for all runs together, in USD", examples=[20.0]
     )
 
 
@@ -65,21 +65,21 @@ class BenchPlan(ClosedModel):
         default=(), description="builtin, openai:NAME or recorded:DIR (default: the configured model)"
     )
     seeds: Annotated[int, Field(ge=1)] | Annotated[tuple[int, ...], Field(min_length=1)] = Field(
-        default=1, description="number of seeds, or a list of them"
+        default=1, description="number of seeds, or a list of seeds"
     )
     max_parallel_runs: int | None = Field(
         default=None,
         ge=1,
-        description="runs at a time on a fleet (default: its number of slots, at most four per core of this machine)",
+        description="maximum parallel runs on a fleet (default: number of slots, at most four per core of this machine)",
     )
     out: SettingsPath | None = Field(
-        default=None, description="folder of the run folders (default: `NAME-runs` beside the plan NAME.toml)"
+        default=None, description="folder for the run folders (default: `NAME-runs` next to the plan NAME.toml)"
     )
     comparisons: tuple[tuple[Entrant, Entrant], ...] = Field(
         default=(), description="pairs of agents to compare (default: all pairs, which needs more competitions)"
     )
-    run: ReplayOptions = Field(default=ReplayOptions(), description="options of each run")
-    budget: BenchBudget = Field(default=BenchBudget(), description="limits of all runs together")
+    run: ReplayOptions = Field(default=ReplayOptions(), description="options for each run")
+    budget: BenchBudget = Field(default=BenchBudget(), description="limits for all runs together")
 
     @property
     def compared_pairs(self) -> frozenset[frozenset[tuple[str, tuple[str, ...]]]]:
@@ -107,12 +107,12 @@ def contradictions(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
     ):
         for value, count in Counter(map(str, values)).items():
             if count > 1:
-                yield (name,), f"names {value} {count} times: name it once"
+                yield (name,), f"lists {value!r} {count} times: list it once"
     for number, pair in enumerate(plan.comparisons):
         if len(set(pair)) < 2:
             yield ("comparisons", number), "must name two different agents"
         for agent, words in set(pair) - set(plan.agents):
-            yield ("comparisons", number), f"names {' '.join((agent, *words))}, which is not among `agents`"
+            yield ("comparisons", number), f"names {' '.join((agent, *words))}, which is not listed in `agents`"
 
 
 def budget_contradictions(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
@@ -121,7 +121,7 @@ def budget_contradictions(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
     if plan.budget.time is not None and plan.budget.time < needed_seconds:
         yield (
             ("budget", "time"),
-            f"must be at least {needed_seconds:g} s: one competition with one seed is {plan.side_by_side} runs of "
+            f"must be at least {needed_seconds:g} s: one competition with one seed takes {plan.side_by_side} runs of "
             f"{plan.run.time:g} s",
         )
     yield from _money(plan)
@@ -132,10 +132,10 @@ def _money(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
     if money is None:
         return
     if per_run is None:
-        yield (("budget", "money"), "requires money under [run.budget], or one run could spend it all")
+        yield (("budget", "money"), "requires `money` under [run.budget]; otherwise, one run could spend it all")
     elif money < plan.side_by_side * per_run:
         yield (
             ("budget", "money"),
-            f"must be at least {plan.side_by_side * per_run:g}: one competition with one seed is {plan.side_by_side} runs "
+            f"must be at least {plan.side_by_side * per_run:g}: one competition with one seed takes {plan.side_by_side} runs "
             f"of {per_run:g} USD",
         )

@@ -63,7 +63,7 @@ class BenchProgress:
         finished = sum(map(len, self._results.values()))
         time = "" if budget.time is None else f" of {duration(budget.time)}"
         cost = "" if budget.money is None else f" of {money(budget.money)}"
-        return f"{finished} of {runs} runs, {duration(self._spent.seconds)}{time}, {money(self._spent.usd)}{cost} used by them"
+        return f"{finished} of {runs} runs, used {duration(self._spent.seconds)}{time}, {money(self._spent.usd)}{cost}"
 
 
 def _figures(results: Sequence[RunResult | Failed], planned: int) -> tuple[str, ...]:

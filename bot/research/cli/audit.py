@@ -22,8 +22,8 @@ from state.tables import CommunityRow, KernelVersion, Observation, PostedMessage
 
 
 def audit(
-    run: Annotated[Path, typer.Argument(help="folder of the run")],
-    snapshot: Annotated[Path | None, typer.Option(help="snapshot, if it has moved")] = None,
+    run: Annotated[Path, typer.Argument(help="run folder")],
+    snapshot: Annotated[Path | None, typer.Option(help="the run's snapshot, if it has been moved")] = None,
     json: Json = False,
 ) -> None:
     """Check every prompt of a run against its database and the snapshot.
@@ -42,8 +42,8 @@ def audit(
     record = {"run": run_id, "passed": result.passed, **counts, "findings": list(result.findings)}
     verdict = "passed" if result.passed else f"FAILED: {len(result.findings)} finding(s)"
     scope = (
-        f"{result.prompts} prompts with {result.items} dated items, against {result.posts_after_clock} posts that the "
-        f"clock hides and {result.label_rows} hidden answers"
+        f"checked {result.prompts} prompts with {result.items} dated items against {result.posts_after_clock} posts "
+        f"hidden by the clock and {result.label_rows} hidden answers"
     )
     print_result(record, *result.findings, f"{verdict}; {scope}", json=json)
     if not result.passed:

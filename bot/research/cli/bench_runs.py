@@ -60,7 +60,7 @@ def run_bench(plan: Path, file: Path | None, fleet: str | None, *, dry_run: bool
     if work.ended_by is not None:
         console.print(f"ended: {work.ended_by}", highlight=False, soft_wrap=True)
     if missing := left_to_do(planned.runs):
-        console.print(f"{len(missing)} of {len(planned.runs)} runs left: run it again to continue", highlight=False)
+        console.print(f"{len(missing)} of {len(planned.runs)} runs left: rerun to continue", highlight=False)
     if not json and len(missing) < len(planned.runs):
         print_comparison(compare(read_runs([planned.out]), planned.plan.compared_pairs))
     raise typer.Exit(max(*statuses, 1 if missing else 0))
@@ -71,7 +71,7 @@ def _locked(plan: Path) -> Lock:
     try:
         lock = lock_within_seconds(plan.resolve())
     except OSError as error:
-        raise UsageError(f"{plan} cannot be locked: {error.strerror or error}") from error
+        raise UsageError(f"cannot lock {plan}: {error.strerror or error}") from error
     if lock is None:
         raise UsageError(f"{plan} is in use by another process")
     return lock
@@ -81,8 +81,8 @@ def _intended(planned: Bench) -> str:
     runs_left = left_to_do(planned.runs)
     at_most = max_needed(runs_left)
     cost = f" and {money(at_most.usd)}" if at_most.usd else ""
-    forecast = f"; the remaining runs may take {duration(at_most.seconds)}{cost}" if runs_left else ""
-    foreign_runs = f"; {planned.foreign_runs} runs are of another plan" if planned.foreign_runs else ""
+    forecast = f"; the remaining runs take up to {duration(at_most.seconds)}{cost}" if runs_left else ""
+    foreign_runs = f"; runs from other plans: {planned.foreign_runs}" if planned.foreign_runs else ""
     return f"{len(planned.runs)} runs in {planned.out}, {len(planned.runs) - len(runs_left)} finished{forecast}{foreign_runs}"
 
 

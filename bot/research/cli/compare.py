@@ -22,12 +22,12 @@ _WIDTH = 80
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="finished replays, or folders of them")],
-    html: Annotated[Path | None, typer.Option(help="write one self-contained page")] = None,
+    runs: Annotated[list[Path], typer.Argument(help="folders of finished replays, or folders that contain them")],
+    html: Annotated[Path | None, typer.Option(help="write the comparison to this self-contained HTML page")] = None,
     reports: Annotated[
-        Path | None, typer.Option(help="write MLE-bench grading reports into this folder, one per agent and seed")
+        Path | None, typer.Option(help="write MLE-bench grading reports to this folder, one per agent and seed")
     ] = None,
-    plan: Annotated[Path | None, typer.Option(help="test only the `comparisons` of this plan")] = None,
+    plan: Annotated[Path | None, typer.Option(help="test only the pairs under `comparisons` in this plan")] = None,
     json: Json = False,
 ) -> None:
     """Compare agents over finished replays, paired by competition and seed.
@@ -111,4 +111,4 @@ def _write(file: Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror or error}") from error
+        raise UsageError(f"cannot write {file}: {error.strerror or error}") from error

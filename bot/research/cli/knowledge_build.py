@@ -21,20 +21,20 @@ from state.clock import SystemClock
 
 Model = Annotated[
     str | None,
-    typer.Option(help="builtin or openai:NAME (default: the configured one with a key, else builtin)"),
+    typer.Option(help="builtin or openai:NAME (default: the configured model if it has a key, else builtin)"),
 ]
-MaxCost = Annotated[float | None, typer.Option(min=0, help="cap on this command, in USD")]
-Out = Annotated[Path | None, typer.Option(help="folder for the entries (default: the configured one)")]
+MaxCost = Annotated[float | None, typer.Option(min=0, help="maximum model cost of this command, in USD")]
+Out = Annotated[Path | None, typer.Option(help="folder for the entries (default: the configured folder)")]
 
 _say = partial(typer.echo, err=True)
 
-build_app = typer.Typer(name="build", help="Build entries from past competitions or own runs.", no_args_is_help=True)
+build_app = typer.Typer(name="build", help="Build entries from past competitions or your runs.", no_args_is_help=True)
 
 
 @build_app.command()
 def tricks(
     paths: Annotated[list[Path], typer.Argument(help="snapshots, MLE-Live folders, or the daemon's bot.db")],
-    limit: Annotated[int, typer.Option(min=1, help="maximum write-ups, and notebooks, per competition")] = 6,
+    limit: Annotated[int, typer.Option(min=1, help="maximum number of write-ups and of notebooks per competition")] = 6,
     model: Model = None,
     max_cost: MaxCost = None,
     config: Config = None,
@@ -42,7 +42,7 @@ def tricks(
 ) -> None:
     """Have a model extract tricks from write-ups and public notebooks.
 
-    An entry is known from the latest of its sources. Documents read before cost nothing again.
+    An entry is dated by its latest source. Documents that were already read cost nothing.
 
     Example: bot knowledge build tricks snapshots/spooky-author-identification --limit 3
     """
@@ -58,7 +58,7 @@ def tricks(
                     for competition in competitions:
                         entries += await tricks_of(competition, asker, limit, _say)
             cost = asker.totals.cost_usd
-            _say(f"{asker.totals.calls} model calls so far, {'unknown cost' if cost is None else f'${cost:.2f}'}")
+            _say(f"{asker.totals.calls} model calls so far, {'cost unknown' if cost is None else f'${cost:.2f}'}")
         return entries
 
     _write(asyncio.run(build()), folder)
@@ -70,9 +70,9 @@ def lessons(
     config: Config = None,
     out: Out = None,
 ) -> None:
-    """Derive lessons from finished runs: what gained and what did not, by paired differences.
+    """Derive lessons from finished runs: what helped and what did not, by paired differences.
 
-    No model is asked, and graded answers are never read.
+    No model is called, and graded answers are never read.
 
     Example: bot knowledge build lessons runs/*
     """

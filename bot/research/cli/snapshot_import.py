@@ -32,10 +32,10 @@ _LINE = 60.0
 def _command(lay_out: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
     def command(
         folder: Annotated[Path, typer.Argument(help="folder to import (read only)")],
-        out: Annotated[Path, typer.Option(help="folder of the new snapshot")],
+        out: Annotated[Path, typer.Option(help="folder for the new snapshot")],
     ) -> None:
         if out.exists():
-            raise UsageError(f"{out} already exists and is not replaced")
+            raise UsageError(f"{out} already exists: choose a different folder with --out")
         with importing_into(out.parent), staging_folder(out) as place:
             lay_out(folder, place)
             lines = format_summary(Snapshot.load(place, METRIC_DIRECTIONS))
@@ -55,21 +55,21 @@ import_app.command("meta-kaggle")(import_meta_kaggle)
 @import_app.command("mle-live")
 def mle_live(
     folder: Annotated[Path, typer.Argument(help="MLE-Live folder, or the folder of one of its competitions")],
-    tasks: Annotated[Path, typer.Option(help="snapshot with data, answers and leaderboard, or a folder of them")],
+    tasks: Annotated[Path, typer.Option(help="complete snapshot of the competition, or a folder of such snapshots")],
     out: Annotated[Path, typer.Option(help="folder for the new snapshots")],
     undated_at: Annotated[
         Literal["deadline"] | None,
         typer.Option(help="date undated posts, such as all comments, at the deadline (default: hide them)"),
     ] = None,
     competition: Annotated[
-        list[str] | None, typer.Option(metavar="SLUG", help="only this competition; may be repeated")
+        list[str] | None, typer.Option(metavar="SLUG", help="import only this competition; can be repeated")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Combine forums and notebooks of MLE-Live with snapshots of the same competitions.
+    """Combine forums and notebooks from MLE-Live with snapshots of the same competitions.
 
-    Complete snapshots are skipped, so a stopped import can be continued. Exits with 1 if a competition failed, a list of
-    it cannot be read, or none was imported.
+    Complete snapshots are skipped, so a stopped import can be continued. Exits with 1 if a competition fails, one of
+    its lists cannot be read, or none was imported.
 
     Example: bot snapshot import mle-live MLE-Live --tasks tasks --out snapshots
     """

@@ -28,21 +28,21 @@ _MEMORY = 16 * 1024**3
 
 def mle_bench(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="data folders of MLE-bench, or competitions in it")
+        list[Path], typer.Argument(metavar="DIR...", help="MLE-bench data folders, or folders of single competitions")
     ],
     out: Annotated[Path, typer.Option(help="folder for the snapshots; existing ones are skipped")],
     package: Annotated[
         Path | None,
-        typer.Option(help="MLE-bench's folder mlebench/competitions (default: the files beside prepared/)"),
+        typer.Option(help="MLE-bench's folder mlebench/competitions (default: the files next to prepared/)"),
     ] = None,
-    competition: Annotated[list[str] | None, typer.Option(help="only this competition; may be repeated")] = None,
-    enabled_at: Annotated[str | None, typer.Option(help="start, if the leaderboard has no dates")] = None,
+    competition: Annotated[list[str] | None, typer.Option(help="import only this competition; can be repeated")] = None,
+    enabled_at: Annotated[str | None, typer.Option(help="start date, if the leaderboard has no dates")] = None,
     deadline: Annotated[str | None, typer.Option(help="deadline, if the leaderboard has no dates")] = None,
     json: Json = False,
 ) -> None:
     """Make a snapshot of each prepared MLE-bench competition.
 
-    Metric and direction are found by running each competition's grade.py. Exits with 1 if an import fails.
+    The metric and its direction are determined by running each competition's grade.py. Exits with 1 if an import fails.
 
     Example: bot snapshot import mle-bench ~/.cache/mle-bench/data --package mle-bench/mlebench/competitions --out snapshots
     """
@@ -69,7 +69,7 @@ def import_places(places: Sequence[PreparedCompetition], out: Path, dates: Dates
             try:
                 return runner.run(call)
             except InfrastructureFailure as error:
-                problem = Problem("grade.py", None, f"cannot compare it with metrics: {error}")
+                problem = Problem("grade.py", None, f"cannot be compared with the metrics: {error}")
                 raise SnapshotError([problem]) from error
 
         importing = BenchImport(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, report)
@@ -108,7 +108,7 @@ def _show(outcomes: Sequence[BenchImportResult], *, json: bool) -> None:
     if json:
         print_json({"competitions": [o.as_json() for o in outcomes], **counts})
         return
-    columns = ("competition", "", "metric", "rows", "teams", "left out, and other notes")
+    columns = ("competition", "", "metric", "rows", "teams", "notes")
     print_table(columns, [_row(outcome) for outcome in outcomes])
     for outcome in outcomes:
         for problem in outcome.problems:

@@ -25,7 +25,7 @@ from state.clock import SystemClock
 from state.errors import UsageError
 from state.words import plural, slug_of
 
-Folder = Annotated[Path, typer.Argument(help="folder of Meta Kaggle's CSV files; gets converted tables in parquet/")]
+Folder = Annotated[Path, typer.Argument(help="folder with Meta Kaggle's CSV files (converted once, into parquet/)")]
 
 list_app = typer.Typer(name="list", help="List competitions that can become snapshots.", no_args_is_help=True)
 
@@ -33,13 +33,13 @@ list_app = typer.Typer(name="list", help="List competitions that can become snap
 @list_app.command("meta-kaggle")
 def list_meta_kaggle(
     folder: Folder,
-    mle_bench: Annotated[bool, typer.Option("--mle-bench", help="only those that MLE-bench has")] = False,
-    min_messages: Annotated[int, typer.Option(help="minimum messages before the deadline")] = 0,
-    min_kernels: Annotated[int, typer.Option(help="minimum public notebooks before the deadline")] = 0,
-    metric: Annotated[str, typer.Option(help="only those whose metric contains this text")] = "",
+    mle_bench: Annotated[bool, typer.Option("--mle-bench", help="only competitions that are in MLE-bench")] = False,
+    min_messages: Annotated[int, typer.Option(help="minimum number of messages before the deadline")] = 0,
+    min_kernels: Annotated[int, typer.Option(help="minimum number of public notebooks before the deadline")] = 0,
+    metric: Annotated[str, typer.Option(help="only competitions whose metric contains this text")] = "",
     json: Json = False,
 ) -> None:
-    """List competitions that can become snapshots, and how large their communities are.
+    """List competitions that can become snapshots, with the size of their communities.
 
     Example: bot snapshot list meta-kaggle meta-kaggle --mle-bench --min-messages 200
     """
@@ -69,27 +69,26 @@ def import_meta_kaggle(
     out: Annotated[Path, typer.Option(help="folder for the snapshots; existing ones are skipped")],
     competition: Annotated[
         list[str] | None,
-        typer.Option(metavar="SLUG", help="only this competition; may be repeated (default: all in --data)"),
+        typer.Option(metavar="SLUG", help="import only this competition; can be repeated (default: all in --data)"),
     ] = None,
-    code: Annotated[Path | None, typer.Option(help="Meta Kaggle Code; without it notebooks have no text")] = None,
+    code: Annotated[Path | None, typer.Option(help="folder of Meta Kaggle Code; without it, no notebook code")] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="MLE-bench's prepared data, or snapshots with data and answers, by slug; without it a snapshot can be read, "
-            "not replayed"
+            help="folder of MLE-bench's prepared data, or of snapshots with data and answers; required for replays"
         ),
     ] = None,
-    package: Annotated[Path | None, typer.Option(help="with MLE-bench's data: its mlebench/competitions")] = None,
+    package: Annotated[Path | None, typer.Option(help="mlebench/competitions, if --data is MLE-bench's data")] = None,
     json: Json = False,
 ) -> None:
-    """Make snapshots of past competitions with their communities, by the day.
+    """Make snapshots of past competitions with their communities, dated by day.
 
-    Values that are known only as of the export are left out, and so are people's names. Exits with 1 if an import fails.
+    Values known only as of the export are left out, and so are people's names. Exits with 1 if an import fails.
 
     Example: bot snapshot import meta-kaggle meta-kaggle --code meta-kaggle-code --data tasks --out snapshots
     """
     if not competition and not data:
-        raise UsageError("name competitions with --competition, or a folder with their data with --data")
+        raise UsageError("pass competitions with --competition, or a folder with their data with --data")
     if code and not code.is_dir():
         raise UsageError(f"--code: no such folder: {code}")
     slugs = [slug_of(name) for name in competition or ()]
@@ -111,7 +110,7 @@ def import_meta_kaggle(
                 )
                 results.append(result)
         missing_slugs = sorted(() if slugs else tasks.keys() - {c.slug for c in competitions})
-        results += (ImportResult(slug, "failed", reason="it is not in the export") for slug in missing_slugs)
+        results += (ImportResult(slug, "failed", reason="not in the export") for slug in missing_slugs)
     _print(results, json=json)
     if any(result.status == "failed" for result in results):
         raise typer.Exit(1)

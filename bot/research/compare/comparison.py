@@ -105,7 +105,7 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
     all_results = [result for _, result in runs.results]
     used_count = sum(len(results) for cell in cells.values() for results in cell.values())
     if not whole and len(runs.contenders) > 1:
-        yield "No competition and seed was run by all: the figures are from different competitions"
+        yield "No competition and seed was run by all contenders: the figures are from different competitions"
     elif used_count < len(all_results):
         yield f"{plural(len(all_results) - used_count, 'run')} left out: not all contenders ran that competition and seed"
     yield from runs.incomplete
@@ -116,17 +116,17 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
         result.time_limit is not None and result.wall_seconds > _LATE_FACTOR * result.time_limit
         for result in all_results
     ):
-        yield f"{plural(late_count, 'run')} exceeded the time limit by more than 10%, probably on a busy machine"
+        yield f"{plural(late_count, 'run')} exceeded the time limit by more than 10%, probably because the machine was busy"
     for name in ("pace", "signals", "sandbox"):
         values = sorted({str(getattr(result, name)) for result in all_results})
         if len(values) > 1:
             yield f"Runs differ in {name}: {', '.join(values)}"
     if differing := _differing_clocks(all_results):
-        yield f"Runs differ in their clocks on {', '.join(differing)}"
+        yield f"Runs have different clocks on {', '.join(differing)}"
     if noted := sum(result.cutoff_note is not None for result in all_results):
         yield f"{plural(noted, 'run')} saw knowledge published after the deadline"
     if unequal := sum(len(results) > 1 for cell in cells.values() for results in cell.values()):
-        yield f"{plural(unequal, 'run')} repeated with the same seed: the mean of the repetitions counts once"
+        yield f"{plural(unequal, 'run')} repeated with the same seed: only the mean of the repetitions counts"
 
 
 def _differing_clocks(results: list[RunResult]) -> list[str]:

@@ -69,9 +69,9 @@ def _categories(comparison: Comparison, published: dict[str, Any]) -> PaperTable
     return PaperTable(
         "CoMind v1, table 1: win rate by category",
         published["source"]["comind"],
-        "In brackets: the number of competitions behind our figure. A run that submitted the engine's baseline beats no "
-        "team. The published figures cover 20 of these 22, with another model, time and machine: they are for orientation, "
-        "not comparable.",
+        "In brackets: the number of competitions behind our figure. A run that submitted the engine's baseline counts as "
+        "beating no team. The published figures cover 20 of these 22, with a different model, time limit and machine: "
+        "they are not comparable, only for orientation.",
         (*columns, *((name, "published") for name in comind["systems"])),
         tuple(rows),
     )
@@ -95,10 +95,10 @@ def _tiers(comparison: Comparison, published: dict[str, Any]) -> PaperTable | No
     ]
     names = ("", *(f"{tier} ({len(competitions)})" for tier, competitions in tiers.items()), "all (15)")
     return PaperTable(
-        "AutoMind: win rate by tier, best / mean of the runs of a competition",
+        "AutoMind: win rate by tier, best / mean over the runs on a competition",
         published["source"]["automind"],
-        "In brackets: the number of competitions behind our figure. The best of more runs is higher: compare equal "
-        "numbers. Other times and machines; they read no community of the competition.",
+        "In brackets: the number of competitions behind our figure. Compare equal numbers of runs: more runs give a "
+        "higher best. The published runs had different time limits and machines, and did not read community posts.",
         tuple((name, "") for name in names),
         (*rows, *(("published", (name, *cells)) for name, cells in published_rows)),
     )
@@ -127,10 +127,10 @@ def _splits(comparison: Comparison, published: dict[str, Any]) -> PaperTable | N
         return None
     names = ("", *(f"{split} ({len(names)})" for split, names in splits.items()), "all (75)")
     return PaperTable(
-        "MLE-bench: any medal in %, mean ± standard error over seeds",
+        "MLE-bench: any medal (%), mean ± standard error over seeds",
         published["source"]["mle_bench"],
-        "In brackets: the number of competitions behind our figure; only whole splits compare. A run that read the "
-        "community is a result on MLE-Live, never on MLE-bench.",
+        "In brackets: the number of competitions behind our figure; only full splits are comparable. A run that "
+        "read community posts is a result on MLE-Live, not on MLE-bench.",
         tuple((name, "") for name in names),
         (
             *rows,

@@ -89,7 +89,7 @@ def curve_charts(comparison: Comparison) -> list[Chart]:
     if by_time:
         charts.append(_curve_chart(comparison, "Over time", time_axis(by_time[0].points[-1][0]), by_time))
     if by_money:
-        money_axis = Axis(0.0, by_money[0].points[-1][0], "spent on the model in a run", "${:g}".format)
+        money_axis = Axis(0.0, by_money[0].points[-1][0], "model cost per run", "${:g}".format)
         charts.append(_curve_chart(comparison, "Over money", money_axis, by_money))
     return charts
 
@@ -117,7 +117,7 @@ def difference_chart(comparison: Comparison) -> Chart | None:
     values = [0.0, *(value for pair in pairs for value in _values(pair))]
     margin = 0.06 * (max(values) - min(values)) or 0.01
     leader = comparison.title(comparison.leader)
-    label = f"points of teams beaten (right: {leader} is ahead)"
+    label = f"difference in % of teams beaten (right: {leader} is ahead)"
     x_axis = Axis(
         min(values) - margin, max(values) + margin, label, lambda value: f"{value:+g}" if value else "0", unit=0.01
     )
@@ -132,7 +132,7 @@ def difference_chart(comparison: Comparison) -> Chart | None:
         notes = [f"{name}: {points(value)}" for name, value in difference.by_competition.items()]
         series.append(Series("", "good", dots, notes=notes))
         series.append(Series("", kind, [(difference.mean, row)], glyph="◆", notes=[_note(pair)]))
-    title = f"By how many points of teams beaten {leader} is ahead; the table of pairs shows the same"
+    title = f"How far {leader} is ahead, in % of teams beaten; the table of pairs shows the same"
     return Chart(title, x_axis, y_axis, series, height=70 + _ROW * len(pairs), room=(200, 26, 14, 42))
 
 

@@ -27,7 +27,7 @@ _COUNTED_FLAGS: Mapping[str, str] = {
     "above_median": "above_median",
 }
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
-_FINISHED_BY = "`bot resume` finishes them, or the same `bot bench` again those of a bench"
+_FINISHED_BY = "finish them with `bot resume`, or repeat the same `bot bench` command"
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ def read_runs(paths: Sequence[Path]) -> Runs:
             cell[contender] = (*cell.get(contender, ()), own_work(result))
     incomplete = [
         *([f"{plural(unfinished, 'run')} without a final result left out: {_FINISHED_BY}"] if unfinished else []),
-        *([f"{plural(live, 'live run')} left out: they are not graded on a hidden test"] if live else []),
+        *([f"{plural(live, 'live run')} left out: there is no hidden test data to grade them on"] if live else []),
         *unreadable,
     ]
     if not cells:
-        raise UsageError(". ".join([f"no finished replay in {', '.join(map(str, paths))}", *incomplete]))
+        raise UsageError(". ".join([f"no finished replays in {', '.join(map(str, paths))}", *incomplete]))
     return Runs(cells, tuple(incomplete))
 
 
@@ -112,7 +112,7 @@ def _folders(paths: Sequence[Path]) -> Iterator[RunFolder]:
     seen_folders = set()
     for path in paths:
         if not path.is_dir():
-            raise UsageError(f"{path}: not found; name a run, or the folder that holds the runs")
+            raise UsageError(f"{path}: not found; pass a run folder, or a folder that contains runs")
         own_folder = [path] if any((path / name).is_file() for name in ("config.json", "result.json")) else []
         files = [*path.glob("*/config.json"), *path.glob("*/result.json")]
         for folder in own_folder or sorted({file.parent for file in files}):

@@ -43,10 +43,10 @@ def verdict(comparison: Comparison) -> str:
         nearest = (comparison.against_leader or comparison.pairs)[0]
         names = [comparison.title(contender) for contender in (nearest.first, nearest.second)]
         if points(nearest.win_rate.mean) == "0.0":
-            return f"{names[0]} is level with {names[1]}: both beat as many teams."
+            return f"{names[0]} is level with {names[1]}: both beat the same share of teams."
         count = competitions_needed(comparison, nearest)
-        suffix = "" if count == NO_VALUE else f"; a difference of this size needs about {count} competitions"
-        return f"{names[0]} is ahead of {names[1]} by {_size(nearest)}, which may be chance{suffix}."
+        suffix = "" if count == NO_VALUE else f"; confirming a difference of this size takes about {count} competitions"
+        return f"{names[0]} is ahead of {names[1]} by {_size(nearest)}, which could be chance{suffix}."
     by_winner: dict[Contender, list[Pair]] = {}
     for pair in settled:
         by_winner.setdefault(pair.first, []).append(pair)
@@ -67,15 +67,15 @@ def conclusion(comparison: Comparison) -> str:
     competitions = min(pair.win_rate.competitions for pair in comparison.pairs)
     pairs = sum(pair.win_rate.pairs for pair in comparison.pairs)
     basis = (
-        f"By {plural(pairs, 'pair')} of runs on {plural(len(comparison.competitions), 'competition')} with "
+        f"Based on {plural(pairs, 'pair')} of runs on {plural(len(comparison.competitions), 'competition')} with "
         f"{plural(seeds, 'seed')}, corrected for {plural(count, 'comparison')}."
     )
     if competitions < min_competitions(count):
         return (
-            f"{basis} On fewer than {min_competitions(count)} competitions no difference can be significant at {LEVEL:.0%}, "
-            "however large it is; the results hold for these competitions alone. A plan that names fewer comparisons needs fewer."
+            f"{basis} On fewer than {min_competitions(count)} competitions, no difference can be significant at {LEVEL:.0%}, "
+            "however large. The results hold for these competitions only. Fewer planned comparisons need fewer competitions."
         )
-    return f"{basis} It holds for other competitions like these, with such times and models; more seeds would hardly tell more."
+    return f"{basis} The result holds for similar competitions, times and models; more seeds would add little."
 
 
 def competitions_needed(comparison: Comparison, pair: Pair) -> str:
@@ -86,7 +86,7 @@ def competitions_needed(comparison: Comparison, pair: Pair) -> str:
 
 def _size(pair: Pair) -> str:
     comparison = pair.win_rate
-    size = f"{abs(100 * comparison.mean):.1f} points of teams beaten"
+    size = f"{abs(100 * comparison.mean):.1f} percentage points of teams beaten"
     if not interval(comparison):
         return f"{size} on {plural(comparison.competitions, 'competition')}"
     return f"{size} (95% interval {interval(comparison)}, p = {percentage(pair.chance)})"

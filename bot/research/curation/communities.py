@@ -113,7 +113,7 @@ async def _mle_live(
     counts = CommunityWriter(source, target, slug, None).write(False, lambda count: None)
     undated = counts.undated.topics + counts.undated.kernels
     if undated:
-        say(f"{slug}: skipped because they have no time: {undated} of its discussions and kernels")
+        say(f"{slug}: skipped {undated} discussions and notebooks that have no date")
     community: Community = read_community(target, Problems())
     await ingest(store, slug, community.posts(target, slug), cleaners)
     text = next((f for f in (source, source.parent) if (f / "description.md").is_file()), None)

@@ -90,7 +90,7 @@ def _lesson(store: Store, run: Run, path: Path) -> Entry | None:
         competitions=(run.competition.lower(),),
         sources=(EntrySource(title=f"Run {run.id}", path=path.name, licence="own work"),),
         support="measured",
-        evidence=f"{len(effects)} paired differences on validation rows of one run ({run.agent}, seed {run.seed}).",
+        evidence=f"{len(effects)} paired differences on the validation rows of one run ({run.agent}, seed {run.seed}).",
         claim=_claim(card, effects),
     )
 
@@ -121,7 +121,7 @@ def _measured_effects(store: Store, run: Run, card: TaskCard, known_at: datetime
 def _effect_name(report: Report, part: Mapping[str, Any]) -> str:
     """Return what a component changed, without the numbers of nodes, which mean nothing elsewhere."""
     if part.get("name") == WHOLE_DRAFT:
-        return f"draft '{report.title}' over the script it builds on"
+        return f"draft '{report.title}' compared with the script it builds on"
     name = "" if _NODES.match(part.get("name") or "") else part.get("name")
     return ": ".join(filter(None, (name, part.get("analysis")))) or report.title
 

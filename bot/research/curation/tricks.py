@@ -20,7 +20,7 @@ _WRITE_UP = re.compile(
 )
 _LICENCES = {
     "topic": "posted publicly on Kaggle; facts only",
-    "kernel": "Apache-2.0, Kaggle's for public notebooks; facts only",
+    "kernel": "Apache-2.0, Kaggle's licence for public notebooks; facts only",
 }
 
 
@@ -62,7 +62,7 @@ async def _entries(
     try:
         answer = await asker.ask(prompt, role="analyst", name=name)
     except ModelRefused as error:
-        say(f"{document.item} was not read: {error}")
+        say(f"skipped {document.item}: {error}")
         return []
     return [_entry(competition, excerpt_text, trick, number) for number, trick in enumerate(answer.tricks, 1)]
 

@@ -19,12 +19,12 @@ def importing_into(out: Path) -> Iterator[None]:
         out.mkdir(parents=True, exist_ok=True)
         file = (out / _LOCK).open("w")
     except OSError as error:
-        raise UsageError(f"{out}: cannot write: {error.strerror or error}") from error
+        raise UsageError(f"cannot write to {out}: {error.strerror or error}") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(f"another import writes to {out}: wait for it, or name another folder") from None
+            raise UsageError(f"another import is writing to {out}: wait for it, or choose a different folder") from None
         for leftover in out.glob(_STAGING_NAME.format("*")):
             shutil.rmtree(leftover)
         yield

@@ -71,17 +71,17 @@ def _by_sample_alone(question: MetricQuestion) -> FoundMetric:
     with grader_of(question.grader, question.answers) as call:
         answer = call(question.sample)
     if answer.score is None:
-        raise SnapshotError([Problem(OWN_GRADER, None, f"gives the sample submission no score: {answer.fault}")])
+        raise SnapshotError([Problem(OWN_GRADER, None, f"does not score the sample submission: {answer.fault}")])
     if question.board_lower_is_better is None:
-        reason = "does not show whether smaller is better: the true predictions are unknown, and the leaderboard does not tell"
+        reason = "does not show whether lower scores are better; the true predictions and the leaderboard's order are unknown"
         raise SnapshotError([Problem(OWN_GRADER, None, reason)])
     kind = "text" if numbers(_cells(table.columns(columns), len(columns))) is None else "number"
     return FoundMetric(
         name=OWN_GRADER,
         direction="minimize" if question.board_lower_is_better else "maximize",
-        explanation=f"the true predictions are not known: it is scored by {OWN_GRADER}, and its direction is the leaderboard's",
+        explanation=f"the true predictions are unknown: scored by {OWN_GRADER}, with the direction taken from the leaderboard",
         params={"predictions": kind},
-        notes=(f"{OWN_GRADER} gives the sample submission {answer.score:.6g}",),
+        notes=(f"{OWN_GRADER} scores the sample submission {answer.score:.6g}",),
     )
 
 
@@ -125,10 +125,10 @@ def _confirmed(
         if all(same(candidate.score(all_rows.perfect, trial), score) for trial, score in search.answers)
     ]
     if len(search.answers) < 2:
-        return [], f"; {candidates[0]} agreed there, but too few submissions of all rows got a score to confirm it"
+        return [], f"; {candidates[0]} agreed on these, but too few submissions with all rows were scored to confirm it"
     if not confirmed:
-        return [], f"; {candidates[0]} agreed there, but not on all rows"
-    return confirmed, f", and on {len(search.answers)} submissions of all rows"
+        return [], f"; {candidates[0]} agreed on these, but not on all rows"
+    return confirmed, f", and on {len(search.answers)} submissions with all rows"
 
 
 def _submissions(truth: Path, sample: Path, key: tuple[str, ...]) -> TrialTable:

@@ -1,4 +1,4 @@
-"""Which metric a competition's own `grade.py` computes: the question, and its scores for made submissions."""
+"""Which metric a competition's own `grade.py` computes: the question, and its scores for trial submissions."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ class FoundMetric:
     """A metric of the registry that agrees with the grader, or the grader itself."""
 
     name: str
-    """`grade.py` where no metric of the registry agrees."""
+    """`grade.py` where no metric in the registry agrees."""
     direction: Direction
     explanation: str
     """One sentence: how it was found."""

@@ -141,8 +141,8 @@ class MetricSearch:
         different = {round(score, SCORE_DIGITS) for _, score in self.answers}
         if len(self.answers) >= MIN_SCORES and len(different) >= MIN_DIFFERENT_SCORES:
             return
-        fault = f"gives {len(self.answers)} of {len(self.answers) + len(self.faults)} made submissions a finite score"
-        fault += f", {len(different)} different ones: too few to identify the metric and direction"
+        fault = f"gives {len(self.answers)} of {len(self.answers) + len(self.faults)} trial submissions a finite score"
+        fault += f", with {len(different)} different values: too few to identify the metric and its direction"
         if self.faults:
             fault += f" ({self.faults[0]})"
         raise SnapshotError([Problem(OWN_GRADER, None, fault)])
@@ -217,23 +217,23 @@ def search_result(
     Raises SnapshotError: they contradict, or neither shows a direction.
     """
     tested, different = len(search.answers), len({round(score, SCORE_DIGITS) for _, score in search.answers})
-    evidence = f"{tested} made submissions ({different} different scores)"
+    evidence = f"{tested} trial submissions ({different} different scores)"
     direction = _direction(search, candidates, board_lower_is_better)
     notes: list[str] = []
     if candidates:
         name, params = candidates[0].metric.name, dict(candidates[0].params)
         method = f"{candidates[0]} agrees with {OWN_GRADER} on {evidence}"
         if len(candidates) > 1:
-            notes.append(f"here the same as {candidates[0]}: {', '.join(map(str, candidates[1:6]))}")
+            notes.append(f"here equivalent to {candidates[0]}: {', '.join(map(str, candidates[1:6]))}")
     else:
         name, params = OWN_GRADER, {"predictions": search.kind()}
-        method = f"no metric of the registry agrees with {OWN_GRADER} on {evidence}: it is scored by {OWN_GRADER}"
+        method = f"no metric in the registry agrees with {OWN_GRADER} on {evidence}: it is scored by {OWN_GRADER}"
         if search.direction() is None:
             notes.append(
-                f"the answers themselves do not get {OWN_GRADER}'s best score; its direction is the leaderboard's"
+                f"the answers themselves do not get {OWN_GRADER}'s best score; its direction is taken from the leaderboard"
             )
     if search.faults:
-        notes.append(f"{OWN_GRADER} refuses {len(search.faults)} of {tested + len(search.faults)} made submissions")
+        notes.append(f"{OWN_GRADER} rejects {len(search.faults)} of {tested + len(search.faults)} trial submissions")
     return FoundMetric(name, direction, method, params, tuple(notes))
 
 
@@ -244,12 +244,10 @@ def _direction(search: MetricSearch, candidates: Sequence[Candidate], board_lowe
         by_board = "minimize" if board_lower_is_better else "maximize"
     direction = candidates[0].metric.direction if candidates else by_scores or by_board
     if direction is None:
-        reason = "does not show whether smaller is better; nor do the scores of the answers or the leaderboard"
+        reason = "does not show whether lower scores are better; nor do the leaderboard and the scores of the answers"
         raise SnapshotError([Problem(OWN_GRADER, None, reason)])
-    for claimed, source in ((by_scores, f"{OWN_GRADER}'s scores say"), (by_board, "the leaderboard's order says")):
+    for claimed, source in ((by_scores, f"{OWN_GRADER}'s scores imply"), (by_board, "the leaderboard implies")):
         if claimed is not None and claimed != direction:
-            reason = (
-                f"contradicts: {source} {claimed}, but {candidates[0] if candidates else OWN_GRADER} is to {direction}"
-            )
+            reason = f"contradiction: {source} {claimed}, but {candidates[0] if candidates else OWN_GRADER} implies {direction}"
             raise SnapshotError([Problem(OWN_GRADER, None, reason)])
     return "minimize" if direction == "minimize" else "maximize"

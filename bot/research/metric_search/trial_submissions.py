@@ -57,7 +57,7 @@ def trials(truth: Cells, sample: Cells, rng: np.random.Generator) -> Iterator[Tr
     elif truth.shape[1] == 1 and all(str(cell).isdecimal() for cell in truth.ravel()):
         yield from _of_lists(truth, rng)  # a whole number may be the one label that several are ranked for
     yield TrialSubmission("rows shuffled", truth[rng.permutation(len(truth))])
-    yield TrialSubmission("the first row everywhere", np.repeat(truth[:1], len(truth), axis=0))
+    yield TrialSubmission("first row repeated in every row", np.repeat(truth[:1], len(truth), axis=0))
     yield TrialSubmission("sample submission", sample)
 
 
@@ -91,7 +91,7 @@ def _probabilities(values: NDArray[np.float64], rng: np.random.Generator) -> Ite
         yield TrialSubmission("probabilities with noise in the first column", _text(uneven))
     sure = values.copy()
     sure[is_replaced] = values[rng.permutation(rows)][is_replaced]
-    yield TrialSubmission("a fifth of the rows sure and mostly wrong", _text(sure))
+    yield TrialSubmission("a fifth of the rows confident and mostly wrong", _text(sure))
 
 
 def _quantities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterator[TrialSubmission]:
@@ -112,7 +112,7 @@ def _quantities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterat
     yield within("more noise in the first column", shifted)
     far = values + 0.05 * scale * rng.normal(0, 1, values.shape)
     far[rng.integers(len(values))] += 20 * scale[0]
-    yield within("one row far off", far)
+    yield within("one extreme row", far)
 
 
 def _of_classes(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmission]:
@@ -121,7 +121,7 @@ def _of_classes(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmiss
         is_drawn = rng.random(len(truth)) < share
         replaced = truth.copy()
         replaced[is_drawn] = truth[rng.integers(len(truth), size=len(truth))][is_drawn]
-        yield TrialSubmission(f"{share:.0%} of the rows replaced by other answers", replaced)
+        yield TrialSubmission(f"{share:.0%} of the rows replaced with other answers", replaced)
     distinct = sorted(set(truth[:, 0])) if truth.shape[1] == 1 else []
     if 1 < len(distinct) <= _FEW_CLASSES:
         position = {label: place for place, label in enumerate(sorted(distinct, key=_order))}
@@ -131,28 +131,26 @@ def _of_classes(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmiss
             labels[min(max(position[cell] + step, 0), len(labels) - 1)]
             for cell, step in zip(truth[:, 0], steps, strict=True)
         ]
-        yield TrialSubmission("classes next to the true ones", np.array(neighbours, dtype=object).reshape(-1, 1))
-        yield TrialSubmission("the largest class everywhere", np.full(truth.shape, labels[-1], dtype=object))
+        yield TrialSubmission("classes adjacent to the true ones", np.array(neighbours, dtype=object).reshape(-1, 1))
+        yield TrialSubmission("largest class in every row", np.full(truth.shape, labels[-1], dtype=object))
 
 
 def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmission]:
     """Texts with words left out, added, moved or misspelled; of run lengths, whole pairs."""
     edits: list[tuple[str, Callable[[list[str]], list[str]]]] = [
-        ("the last word missing", lambda words: words[:-1] or words),
+        ("last word removed", lambda words: words[:-1] or words),
         ("only the first word", lambda words: words[:1]),
-        ("the first two words swapped", lambda words: [*words[1:2], *words[:1], *words[2:]]),
-        ("a wrong word in front", lambda words: ["0", *words]),
-        ("half of the words", lambda words: words[: max(2, len(words) // 4 * 2)]),
+        ("first two words swapped", lambda words: [*words[1:2], *words[:1], *words[2:]]),
+        ("wrong word added in front", lambda words: ["0", *words]),
+        ("half of each text's words", lambda words: words[: max(2, len(words) // 4 * 2)]),
     ]
     pool = _words(truth)
     for name, edit in edits:
         yield TrialSubmission(name, _edit_cells(truth, partial(_edited, edit=edit)))
-    yield TrialSubmission(
-        "a word of another row in front", _edit_cells(truth, lambda text: f"{rng.choice(pool)} {text}")
-    )
-    yield TrialSubmission("a word of another row behind", _edit_cells(truth, lambda text: f"{text} {rng.choice(pool)}"))
+    yield TrialSubmission("another row's word prepended", _edit_cells(truth, lambda text: f"{rng.choice(pool)} {text}"))
+    yield TrialSubmission("another row's word appended", _edit_cells(truth, lambda text: f"{text} {rng.choice(pool)}"))
     yield from _of_lists(truth, rng)
-    yield TrialSubmission("a letter missing", _edit_cells(truth, lambda text: _without_letter(text, rng)))
+    yield TrialSubmission("one letter removed", _edit_cells(truth, lambda text: _without_letter(text, rng)))
     is_cut = rng.random(len(truth)) < 0.4
     halves = _edit_cells(truth, lambda text: " ".join(text.split()[: max(2, len(text.split()) // 4 * 2)]))
     yield TrialSubmission("some rows cut", np.where(is_cut[:, None], halves, truth))
@@ -161,7 +159,7 @@ def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmissio
 def _of_lists(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmission]:
     for length in (3, 5, 12, 30):
         among = partial(_among, pool=_words(truth), length=length, rng=rng)
-        yield TrialSubmission(f"among {length} words in any order", _edit_cells(truth, among))
+        yield TrialSubmission(f"{length} words, true and false, in any order", _edit_cells(truth, among))
 
 
 def _words(truth: Cells) -> list[str]:

@@ -31,13 +31,13 @@ def write_community(export: Export, folder: Path, code: Path | None, report: Cal
     of `sources` that were found in `code`. Raises OSError.
     """
     (folder / COMMUNITY / _FOLDER).mkdir(parents=True)
-    report("names")
+    report("collecting names")
     names = _name_remover(export, code, (folder / DESCRIPTION).read_text(encoding="utf-8"))
-    report("topics and messages")
+    report("writing topics and messages")
     counts = {"sources": 0, "topics": _write_lines(folder / TOPICS, _rows(export, "topic_rows"))}
     with asyncio.Runner() as runner:
         counts["messages"] = runner.run(_write_messages(export, folder / MESSAGES, names))
-    report("notebooks")
+    report("writing notebooks")
 
     def kernels() -> Iterator[Row]:
         for row in _rows(export, "kernel_rows"):
@@ -50,7 +50,7 @@ def write_community(export: Export, folder: Path, code: Path | None, report: Cal
             yield row | {"path": path, "title": row["title"] and names.clean_post(row["title"], row["created_at"])}
 
     counts["kernels"] = _write_lines(folder / KERNELS, kernels())
-    report("votes, scores and tiers by day")
+    report("writing daily votes, scores and tiers")
     counts["observations"] = _write_lines(folder / OBSERVATIONS, _rows(export, "observation_rows"))
     counts["public_leaderboard"] = _write_lines(folder / PUBLIC_LEADERBOARD, _rows(export, "public_leaderboard_rows"))
     return counts

@@ -360,18 +360,18 @@ ORDER BY CASE WHEN getvariable('is_max') THEN -s.private_score ELSE s.private_sc
 
 CREATE OR REPLACE TEMP VIEW left_out AS
 FROM (
-  SELECT 'notebooks that are private or have no date of publication' AS reason, count(*) AS count
+  SELECT 'notebooks that are private or have no publication date' AS reason, count(*) AS count
   FROM (SELECT DISTINCT ScriptId FROM committed_versions WHERE ScriptId NOT IN (SELECT id FROM public_kernels))
   UNION ALL
   SELECT 'versions without a date, or dated after the export', count(*)
   FROM committed_versions
   WHERE ScriptId IN (SELECT id FROM public_kernels) AND Id NOT IN (SELECT id FROM versions)
   UNION ALL
-  SELECT 'topics that comment on a notebook which is not public', count(*)
+  SELECT 'topics about a notebook that is not public', count(*)
   FROM ForumTopics
   WHERE ForumId = getvariable('forum') AND Id NOT IN (SELECT id FROM topics)
   UNION ALL
-  SELECT 'topics without a message that can be dated', count(*) FROM topics WHERE id NOT IN (SELECT topic_id FROM messages)
+  SELECT 'topics without a message that has a date', count(*) FROM topics WHERE id NOT IN (SELECT topic_id FROM messages)
   UNION ALL
   SELECT 'messages that are empty, have no date, or are dated after the export', count(*)
   FROM ForumMessages
@@ -381,12 +381,12 @@ FROM (
   FROM ForumMessageVotes
   WHERE ForumMessageId IN (SELECT id FROM messages) AND (VoteDate IS NULL OR coalesce(FromUserId, -1) <= 0)
   UNION ALL
-  SELECT 'votes on notebooks without a voter or a date after that of the version', count(*)
+  SELECT 'votes on notebooks without a voter, or not dated after the version', count(*)
   FROM KernelVotes AS w
   JOIN committed_versions AS v ON v.Id = w.KernelVersionId
   WHERE NOT coalesce(w.VoteDate >= v.CreationDate AND w.UserId > 0, false)
   UNION ALL
-  SELECT 'authors whose tier has no date, or that of a bulk update', count(DISTINCT UserId)
+  SELECT 'authors whose tier has no date, or only that of a bulk update', count(DISTINCT UserId)
   FROM UserAchievements
   WHERE UserId IN (SELECT user_id FROM authors) AND UserId NOT IN (SELECT user_id FROM tiers)
 )

@@ -56,7 +56,7 @@ def exported_at(export: Export) -> datetime:
     """Return the time of the latest post, up to which the export goes."""
     row = export.connection.execute("SELECT getvariable('exported')").fetchone()
     if row is None or row[0] is None:
-        raise UsageError("the export has no dated message or notebook version")
+        raise UsageError("the export contains no message or notebook version with a date")
     return cast(datetime, row[0]).replace(tzinfo=UTC)
 
 

@@ -87,7 +87,7 @@ def open_export(folder: Path, report: Callable[[str, float], None]) -> Iterator[
         raise UsageError(f"reading Meta Kaggle requires DuckDB: {_INSTALL}") from None
     present = [name for name in _TABLES if _parquet(folder, name).is_dir() or _size(folder, name)]
     if missing := [f"{name}.csv" for name in _TABLES if name not in present and name not in _OPTIONAL_TABLES]:
-        raise UsageError(f"{folder}: missing {', '.join(missing)}: download kaggle/meta-kaggle and unpack it there")
+        raise UsageError(f"{folder} has no {', '.join(missing)}: download kaggle/meta-kaggle and unpack it there")
     with duckdb.connect() as connection:
         export = Export(connection)
         connection.execute(f"SET memory_limit = '{_MEMORY}'; SET preserve_insertion_order = false")
@@ -163,7 +163,7 @@ def _convert_new(export: Export, folder: Path, report: Callable[[str, float], No
         for number, table in enumerate(new_tables, start=1):
             place = f"{number} of {len(new_tables)}, {_size(folder, table) / 1e6:,.0f} MB"
             for size in _convert(export, folder, table):
-                report(f"converting {table}.csv ({place}), once", done_bytes / total)
+                report(f"converting {table}.csv ({place}); this is done only once", done_bytes / total)
                 done_bytes += size
 
 
@@ -218,7 +218,7 @@ def _read_pieces(source: Path) -> Iterator[bytes]:
             buffer += chunk
             end = _end_of_rows(buffer)
             if len(buffer) - end > _LONGEST_ROW and len(chunk) == _PIECE:
-                raise SnapshotError([Problem(source.name, None, f"has a row of more than {_LONGEST_ROW:,} bytes")])
+                raise SnapshotError([Problem(source.name, None, f"has a row longer than {_LONGEST_ROW:,} bytes")])
             if end:
                 yield buffer[:end]
             buffer = buffer[end:]
@@ -267,6 +267,6 @@ def _count_unreadable_dates(export: Export, place: Path, source: Path) -> int:
     query = "SELECT count(*) FILTER (UnreadableDates > 0), count(*) FROM read_parquet(?)"
     unreadable, rows = export.connection.execute(query, [str(place / "*.parquet")]).fetchone() or (0, 0)
     if 2 * unreadable > rows:
-        problem = f"{unreadable:,} of {rows:,} rows have a date unlike 12/31/2024 or 12/31/2024 23:59:59"
+        problem = f"{unreadable:,} of {rows:,} rows have a date not formatted like 12/31/2024 or 12/31/2024 23:59:59"
         raise SnapshotError([Problem(source.name, None, problem)])
     return int(unreadable)

@@ -67,7 +67,7 @@ def import_competition(
                 if task.manifest is None:
                     raise SnapshotError(task.problems)
                 competition = replace(competition, is_max=task.manifest.metric.direction == "maximize")
-            report("selecting its rows")
+            report("selecting rows")
             left_out_counts = select_competition(export, competition)
             content = _community_only(competition, folder) if task is None else _link_task(task.folder, folder)
             counts = write_community(export, folder, code, report)
@@ -124,11 +124,11 @@ def _facts(
     files = ", ".join(f"{name}.csv {sha256[:12]}" for name, sha256 in sorted(export.sha256.items()))
     unreadable = ", ".join(f"{count:,} of {name}" for name, count in sorted(export.unreadable_dates.items()) if count)
     notes = [
-        "community, dates and leaderboard by day: Meta Kaggle; texts in their latest edit, at an unknown date",
-        f"SHA-256 of its tables: {files}",
-        f"sources of notebooks: {counts['sources']:,} of {plural(counts['kernels'], 'version')}, from Meta Kaggle Code",
-        *(f"left out, {reason}: {count:,}" for reason, count in left_out_counts.items()),
-        *([f"dates that could not be read, in the whole export: {unreadable}"] if unreadable else []),
+        "community, dates and daily leaderboard: Meta Kaggle; each text is its latest edit, from an unknown date",
+        f"SHA-256 of the tables: {files}",
+        f"notebook code: {counts['sources']:,} of {plural(counts['kernels'], 'version')}, from Meta Kaggle Code",
+        *(f"left out: {reason} ({count:,})" for reason, count in left_out_counts.items()),
+        *([f"unreadable dates in the whole export: {unreadable}"] if unreadable else []),
     ]
     return {
         "enabled_at": competition.enabled_at and iso(competition.enabled_at),

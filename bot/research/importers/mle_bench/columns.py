@@ -87,17 +87,17 @@ def choose_columns(files: PreparedFiles, sample: Path, scratch: Path) -> Submiss
     if key_found is None:
         raise SnapshotError([Problem(sample.name, None, _why_no_id(sample, source, header))])
     key, respelled, note = key_found
-    notes = [] if source == files.answers else [f"the true values are those of {source.name}"]
+    notes = [] if source == files.answers else [f"the true values are from {source.name}"]
     if note:
         notes.append(note)
     if respelled:
-        notes.append(f"the ids of {source.name} use the sample's spelling")
+        notes.append(f"the ids in {source.name} are rewritten in the sample's spelling")
     predictions = tuple(column for column in header if column not in key)
     labels = predictions if has_all else _labels(files, source, key)
     if not has_all:
         without_truth = [name for name in predictions if name not in shared]
         notes.append(
-            f"no table has the true {_name_some(without_truth)}: {_name_some(labels)} of {source.name} is kept for the grader"
+            f"no table has the true {_name_some(without_truth)}; for the grader, {source.name} provides {_name_some(labels)}"
         )
     return SubmissionColumns(header, key[0], key[1:], predictions, labels, source, respelled, tuple(notes))
 
@@ -124,9 +124,9 @@ def _unique_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key | 
             if _same_rows(tables, key, respelled=respelled, once=True):
                 note = ""
                 if width > 1:
-                    note = f"rows are distinguished by {_name_some(key)} together"
+                    note = f"rows are identified by the combination of {_name_some(key)}"
                 elif key[0] != header[0]:
-                    note = f"the id is {key[0]!r}, as the first column, {header[0]!r}, does not name each row once"
+                    note = f"the id is {key[0]!r}, because the first column, {header[0]!r}, is not unique"
                 return key, respelled, note
     return None
 
@@ -157,7 +157,7 @@ def _repeated_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key 
     return (
         key,
         False,
-        f"{_name_some(key)} repeats in {twice:,} of {row_count:,} rows, which are distinguished by their order",
+        f"{_name_some(key)} repeats in {twice:,} of {row_count:,} rows; they are matched by their order",
     )
 
 
@@ -174,7 +174,7 @@ def _truth(files: PreparedFiles, header: Sequence[str], scratch: Path) -> Path:
         if set(header) <= set(header_of(table)):
             return table
     if answers is None:
-        raise SnapshotError([Problem(files.answers.name, None, "has no fields that fit columns of a table")])
+        raise SnapshotError([Problem(files.answers.name, None, "has no fields that match columns of a table")])
     return answers
 
 
@@ -194,7 +194,7 @@ def _labels(files: PreparedFiles, source: Path, key: tuple[str, ...]) -> tuple[s
     public_names = tests.get("test.csv") or (set.intersection(*tests.values()) if tests else set())
     labels = tuple(name for name in header_of(source) if name not in public_names | {*key, USAGE})
     if not labels:
-        reason = f"contains nothing besides {_name_some(key)} that is not public"
+        reason = f"has only public columns besides {_name_some(key)}"
         raise SnapshotError([Problem(files.answers.name, 1, reason)])
     return labels
 
@@ -238,10 +238,10 @@ def _why_no_id(sample: Path, source: Path, header: Sequence[str]) -> str:
     missing, unknown = (answer_ids - sample_ids).total(), (sample_ids - answer_ids).total()
     if not missing and not unknown:
         repeats = f"{name!r} repeats in {sample_ids.total() - len(sample_ids):,} of {sample_ids.total():,} rows"
-        return f"{repeats}, too many for an id, and no other column identifies a row"
+        return f"{repeats}, which is too many for an id, and no other column identifies a row"
     return (
-        f"no column names the same rows as {source.name}: by {name!r}, {missing:,} answers are not asked for, and "
-        f"{unknown:,} rows that are asked for have no answer"
+        f"no column identifies the same rows as {source.name}: by {name!r}, {missing:,} answers have no row here, and "
+        f"{unknown:,} rows have no answer"
     )
 
 

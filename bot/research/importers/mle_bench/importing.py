@@ -42,7 +42,7 @@ def dates_of(board: LeaderboardCsv, dates: Dates | None) -> Dates:
     if board.span is not None:
         first, last = board.span
         dated = sum(entry.submitted_at is not None for entry in board.entries)
-        source = f"first and last `submissionDate` of {dated:,} of {len(board.entries):,} entries of {LEADERBOARD}"
+        source = f"first and last `submissionDate` for {dated:,} of the {len(board.entries):,} entries in {LEADERBOARD}"
         return Dates(first, last, source)
     if dates is None:
         reason = "has no `submissionDate`: pass the competition's dates with --enabled-at and --deadline"
@@ -65,7 +65,7 @@ def write_manifest(
         *metric.notes,
     ]
     if config.competition_type not in (None, "simple"):
-        sources.append(f"of the type {config.competition_type!r} at Kaggle; here files are graded, as MLE-bench does")
+        sources.append(f"type on Kaggle: {config.competition_type!r}; graded here from files, as in MLE-bench")
     manifest = {
         "format": FORMAT,
         "slug": files.slug,
@@ -179,7 +179,7 @@ class BenchImport:
         if answers is None or problems.problems:
             raise SnapshotError(problems.problems)
         omitted = lay_out(
-            files, folder, answers, lambda count: self.progress(place.slug, f"laying out, {count:,} files so far")
+            files, folder, answers, lambda count: self.progress(place.slug, f"laying out files, {count:,} so far")
         )
         metric = self._metric(files, columns, board, folder)
         self.progress(place.slug, "checking")
@@ -231,6 +231,6 @@ class BenchImport:
 def _there_already(slug: str, target: Path) -> BenchImportResult:
     manifest = read_manifest(target, Problems())
     if manifest is None or manifest.slug != slug:
-        reason = "already exists and is not a snapshot of this competition: move it away"
+        reason = "already exists and is not a snapshot of this competition: move or delete it"
         return BenchImportResult(slug, "failed", problems=(Problem(str(target), None, reason),))
     return BenchImportResult(slug, "already exists", metric=manifest.metric.name, direction=manifest.metric.direction)

@@ -44,14 +44,14 @@ def lay_out(files: PreparedFiles, folder: Path, answers: Answers, progress: Call
     pointers = Problems()
     forbidden = _Forbidden(files, folder / ANSWERS, answers)
     if reason := forbidden.reason(folder / SAMPLE, SAMPLE):
-        raise SnapshotError([Problem(files.sample.name, None, f"as the sample submission {reason}")])
+        raise SnapshotError([Problem(files.sample.name, None, f"cannot be the sample submission: {reason}")])
     for number, (source, name) in enumerate(_files(files, omitted), start=1):
         if number % _TOLD_EACH == 0:
             progress(number)
         if is_pointer(source):
             pointers.add(f"public/{name}", REMEDY, kind="pointers")
         elif f"{DATA}/{name}" == SAMPLE:
-            omitted.append(f"{name} is not the sample submission that is graded, {files.sample.name}")
+            omitted.append(f"{name} is not the graded sample submission, {files.sample.name}")
         elif reason := forbidden.reason(source, name):
             omitted.append(f"{name} {reason}")
         else:
@@ -77,7 +77,7 @@ def _files(files: PreparedFiles, omitted: list[str]) -> Iterator[tuple[Path, str
         elif source.is_dir():
             omitted.append(f"{name} is a link to a folder")
         elif not stat.S_ISREG(source.stat().st_mode):
-            omitted.append(f"{name} is not a plain file")
+            omitted.append(f"{name} is not a regular file")
         else:
             yield source, name
 
@@ -117,7 +117,7 @@ def write_answers(columns: SubmissionColumns, sample: Path, target: Path) -> int
         count = 0
         for line, cells in rows:
             if len(cells) != len(header):
-                reason = f"the row has {len(cells)} cells, the header {len(header)}"
+                reason = f"the row has {len(cells)} cells, but the header has {len(header)}"
                 raise SnapshotError([Problem(columns.source.name, line, reason)])
             values = [cells[place] for place in places]
             if spelled is not None:

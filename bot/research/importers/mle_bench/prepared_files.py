@@ -46,12 +46,12 @@ def find_places(folders: Sequence[Path], package: Path | None, slugs: Sequence[s
             raise UsageError(f"no such folder: {folder}")
         places = list(_places_below(Path(os.path.abspath(folder)), package))  # noqa: PTH100 -- a link's own name is the id
         if not places:
-            raise UsageError(f"{folder} contains no competition: <id>/{DATA_FOLDER}/ lies in it")
+            raise UsageError(f"{folder} contains no competition: expected a folder <id>/{DATA_FOLDER}/")
         for place in places:
             if place_of.setdefault(place.slug, place) != place:
-                raise UsageError(f"{place.slug} lies both in {place_of[place.slug].folder} and in {place.folder}")
+                raise UsageError(f"{place.slug} is in both {place_of[place.slug].folder} and {place.folder}")
     if unknown := sorted(set(slugs) - set(place_of)):
-        raise UsageError(f"no folder contains {', '.join(unknown)}; there are {', '.join(sorted(place_of)[:20])}")
+        raise UsageError(f"not found: {', '.join(unknown)}; available: {', '.join(sorted(place_of)[:20])}")
     return [place_of[slug] for slug in sorted(place_of) if not slugs or slug in slugs]
 
 
@@ -114,13 +114,13 @@ def read_config(path: Path) -> Config:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = f"cannot be read from {path.parent}: {error.strerror or error}"
-        hint = "pass MLE-bench's folder mlebench/competitions with --package, or put it beside prepared/"
+        hint = "pass MLE-bench's folder mlebench/competitions with --package, or put the file next to prepared/"
         raise SnapshotError([Problem(CONFIG, None, f"{reason}; {hint}")]) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise SnapshotError([Problem(CONFIG, line, f"is not YAML: {error.problem}")]) from error
+        raise SnapshotError([Problem(CONFIG, line, f"is not valid YAML: {error.problem}")]) from error
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:  # such as odd tags
-        raise SnapshotError([Problem(CONFIG, None, f"is not YAML in UTF-8: {type(error).__name__}")]) from error
+        raise SnapshotError([Problem(CONFIG, None, f"is not valid YAML in UTF-8: {type(error).__name__}")]) from error
     try:
         return Config.model_validate(content)
     except ValidationError as error:
@@ -174,18 +174,20 @@ class PreparedFiles:
 def open_prepared(place: PreparedCompetition) -> PreparedFiles:
     """Find a competition's files. Raises SnapshotError, which names all that are missing, pointers, or elsewhere."""
     if not (place.folder / "public").is_dir() or not (place.folder / "private").is_dir():
-        reason = f"has no public/ and private/: run `mlebench prepare -c {place.slug}`"
+        reason = f"has no public/ or private/ folder: run `mlebench prepare -c {place.slug}`"
         raise SnapshotError([Problem(DATA_FOLDER, None, reason)])
     config = read_config(place.package / CONFIG)
     problems = Problems()
     if config.id != place.slug:
-        problems.add(CONFIG, f"is that of {config.id!r}; the folder is called {place.slug!r}")
+        problems.add(CONFIG, f"has the id {config.id!r}, but its folder is named {place.slug!r}")
     grade_fn = config.grader.grade_fn
     if grade_fn is not None and not grade_fn.endswith(_GRADE_FUNCTION):
-        problems.add(CONFIG, f"`grader.grade_fn` is {grade_fn!r}; only the function `grade` of {GRADE} is called")
+        problems.add(CONFIG, f"`grader.grade_fn` is {grade_fn!r}; only `grade` in {GRADE} is supported")
     answers = _configured(place, config.dataset.answers, problems)
     if answers is not None and answers.suffix.lower() not in _ANSWERS_SUFFIXES:
-        problems.add(CONFIG, f"`dataset.answers` is {answers.name}; read are {' and '.join(_ANSWERS_SUFFIXES)}")
+        problems.add(
+            CONFIG, f"`dataset.answers` is {answers.name}; only {' and '.join(_ANSWERS_SUFFIXES)} are supported"
+        )
     sample = _configured(place, config.dataset.sample_submission, problems, packed=True)
     gold = None
     if config.dataset.gold_submission is not None:
@@ -204,7 +206,7 @@ def _configured(place: PreparedCompetition, path: str, problems: Problems, *, pa
     parts = PurePosixPath(path).parts
     parts_below = parts[parts.index(DATA_FOLDER) + 1 :] if DATA_FOLDER in parts else ()
     if escapes(path) or not parts_below or parts_below[0] not in ("public", "private"):
-        problems.add(CONFIG, f"names {path!r}, which does not lie in {DATA_FOLDER}/public or {DATA_FOLDER}/private")
+        problems.add(CONFIG, f"names {path!r}, which is not in {DATA_FOLDER}/public or {DATA_FOLDER}/private")
         return None
     path_wanted = place.folder.joinpath(*parts_below)
     choices = [path_wanted]
@@ -214,7 +216,7 @@ def _configured(place: PreparedCompetition, path: str, problems: Problems, *, pa
     file = next((choice for choice in choices if choice.is_file()), None)
     name = "/".join((DATA_FOLDER, *parts_below))
     if file is None:
-        problems.add(name, f"is missing; {CONFIG} names it")
+        problems.add(name, f"is missing, but {CONFIG} names it")
         return None
     return None if _is_unfetched(file, name, problems) else file
 
@@ -231,7 +233,7 @@ def _description(place: PreparedCompetition, problems: Problems) -> Path | None:
     choices = (place.package / DESCRIPTION, place.folder / "public" / DESCRIPTION)
     existing = [choice for choice in choices if choice.is_file()]
     if not existing:
-        problems.add(DESCRIPTION, f"is neither beside {CONFIG} nor in {DATA_FOLDER}/public")
+        problems.add(DESCRIPTION, f"not found next to {CONFIG} or in {DATA_FOLDER}/public")
         return None
     fetched = next((choice for choice in existing if not is_pointer(choice)), None)
     if fetched is None:

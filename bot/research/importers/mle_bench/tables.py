@@ -75,7 +75,7 @@ def unpack_sample(sample: Path, scratch: Path) -> Path:
         raise SnapshotError([Problem(sample.name, None, f"cannot be unpacked: {error}")]) from error
     if len(tables) != 1:
         raise SnapshotError(
-            [Problem(sample.name, None, f"holds {len(tables)} tables, and one is the sample submission")]
+            [Problem(sample.name, None, f"contains {len(tables)} tables; it must contain only the sample submission")]
         )
     return folder / tables[0]
 
@@ -100,7 +100,7 @@ def _object(line: bytes, name: str, number: int) -> dict[str, object]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise SnapshotError([Problem(name, number, f"is not JSON: {type(error).__name__}")]) from error
+        raise SnapshotError([Problem(name, number, f"is not valid JSON: {type(error).__name__}")]) from error
     if not isinstance(row, dict):
         raise SnapshotError([Problem(name, number, "is not a JSON object")])
     return row

@@ -91,7 +91,7 @@ def read_thread(text: str) -> DiscussionThread | None:
 DISCUSSIONS_FOLDER = "discussions"
 KERNELS_FOLDER = "kernels"
 FROM = "MLE-Live"
-DATED = f"{FROM}; undated, so given the deadline as its time"
+DATED = f"{FROM}; undated, so dated at the deadline"
 """The `source` of a row that was given the deadline as its time."""
 _KERNEL_FIELDS = tuple(name for name, field in KernelRow.model_fields.items() if field.is_required())
 """Fields that a row must have; null: unknown."""
@@ -138,7 +138,7 @@ class CommunityWriter:
                 if entry.lower_is_better not in (None, lower_is_better):
                     better = "lower" if entry.lower_is_better else "higher"
                     self._remarks.add(
-                        f"{KERNELS_FOLDER} whose entry calls {better} scores better, against the task", entry.id
+                        f"{KERNELS_FOLDER} whose entry says that {better} scores are better, unlike the task", entry.id
                     )
                 self._kernel(entry, text, kernels)
                 tick(count := count + 1)
@@ -156,11 +156,11 @@ class CommunityWriter:
             if path.name == INFO or path.name.startswith("."):
                 continue
             if path.suffix != ".txt" or not is_id(path.stem):
-                self._left_out.add(f"files of {kind}/ that are not MLE-Live's", path.name)
+                self._left_out.add(f"files in {kind}/ that are not in MLE-Live's format", path.name)
             elif path.stem not in entries:
                 entries[path.stem] = InfoRecord(path.stem)
                 if has_entries:
-                    self._remarks.add(f"{kind} without an entry in {INFO}, so without a date or votes", path.stem)
+                    self._remarks.add(f"{kind} without an entry in {INFO}, and so without a date or votes", path.stem)
         for entry in entries.values():
             read = read_text(folder, f"{entry.id}.txt")
             if isinstance(read, Unread):
@@ -169,7 +169,7 @@ class CommunityWriter:
                 self._left_out.add(f"{kind} whose file is empty", entry.id)
             else:
                 if read.guessed:
-                    self._remarks.add(f"{kind} whose text is not UTF-8, read as Windows-1252", entry.id)
+                    self._remarks.add(f"{kind} whose text is not UTF-8 and was read as Windows-1252", entry.id)
                 yield entry, read.text
 
     def _discussion(self, entry: InfoRecord, text: str, topics: TextIO, messages: TextIO) -> None:
@@ -179,7 +179,7 @@ class CommunityWriter:
             return
         opening = thread.messages[0]
         if opening.author is None:
-            self._remarks.add(f"{DISCUSSIONS_FOLDER} whose opening message names no author", entry.id)
+            self._remarks.add(f"{DISCUSSIONS_FOLDER} whose first message has no author", entry.id)
         time, source = self._time(entry.created_at)
         topic = {
             "id": entry.id,

@@ -80,7 +80,5 @@ def read_tasks(folder: Path) -> Mapping[str, TaskSnapshot]:
         manifest = read_manifest(place, problems)
         tasks[manifest.slug if manifest else place.resolve().name] = TaskSnapshot(place, manifest, problems.problems)
     if not tasks:
-        raise UsageError(
-            f"--tasks {folder} contains no snapshot: pass one or a folder of them; `bot snapshot import mle-bench` writes such"
-        )
+        raise UsageError(f"--tasks {folder} contains no snapshots: create them with `bot snapshot import mle-bench`")
     return tasks

@@ -31,10 +31,10 @@ def _write_manifest(task: Path, folder: Path, counts: ImportCounts, at_deadline:
     hashes = content.get("sha256", {})
     content["sha256"] = {name: value for name, value in hashes.items() if _of_task(name)}
     undated = f"{counts.undated.topics} topics, {counts.undated.messages} messages and {counts.undated.kernels} kernels"
-    dated = "got the deadline (`source` names them)" if at_deadline else "are never shown"
+    dated = "are dated at the deadline (see their `source`)" if at_deadline else "are never shown"
     content["sources"] = [
         *content.get("sources", []),
-        f"{IMPORTED}; votes and scores are of an unknown day before `collected_at`",
+        f"{IMPORTED}; votes and scores date from an unknown day before `collected_at`",
         f"MLE-Live does not store comment times: {undated} without a time {dated}",
     ]
     content["collected_at"] = iso(now.replace(microsecond=0))
@@ -137,12 +137,12 @@ def _choose_folders(request: ImportRequest) -> list[CompetitionFolder]:
         raise UsageError(f"{request.root} cannot be read: {error.strerror or error}") from error
     if not folders:
         raise UsageError(
-            f"{request.root} is not an MLE-Live folder: found no kernels/ or discussions/ in it, its folders or its docs/"
+            f"{request.root} is not an MLE-Live folder: it has no kernels/ or discussions/, nor do its folders or docs/"
         )
     missing = sorted(set(request.only) - {source.slug for source in folders})
     if missing:
         raise UsageError(
-            f"{request.root} has no {', '.join(missing)}; it has {', '.join(source.slug for source in folders)}"
+            f"not found in {request.root}: {', '.join(missing)}; available: {', '.join(source.slug for source in folders)}"
         )
     return [source for source in folders if not request.only or source.slug in request.only]
 
@@ -151,10 +151,10 @@ def _check_out(request: ImportRequest) -> None:
     out, tasks = request.out.resolve(), request.tasks.resolve()
     if out.is_relative_to(tasks):
         raise UsageError(
-            f"--out {request.out} lies in --tasks {request.tasks}, which must not change: name another folder"
+            f"--out {request.out} is inside --tasks {request.tasks}, which must not change: choose a different folder"
         )
     if out == request.root.resolve():
-        raise UsageError(f"--out {request.out} is the imported folder: name another one")
+        raise UsageError(f"--out {request.out} is the folder to import: choose a different one")
 
 
 def _import_one(
@@ -169,7 +169,7 @@ def _import_one(
     if source.community is None:
         return LiveImportResult(source.slug, "nothing to import", sentence="it has no kernels/ or discussions/")
     if task is None:
-        hint = f"--tasks has no snapshot {source.slug}: make one with `bot snapshot import mle-bench`, or name another folder"
+        hint = f"--tasks has no snapshot {source.slug}: create it with `bot snapshot import mle-bench`, or pass another folder"
         return LiveImportResult(source.slug, "no task", sentence=hint)
     if task.manifest is None:
         raise SnapshotError(task.problems)
@@ -177,7 +177,7 @@ def _import_one(
     if place.exists() or place.is_symlink():
         return _there_already(place, source.slug, task.folder, at_deadline=request.at_deadline)
     with staging_folder(place) as folder:
-        link_files(task.folder, folder, _of_task, _ticker("files of the task", report))
+        link_files(task.folder, folder, _of_task, _ticker("task files", report))
         deadline = task.manifest.deadline if request.at_deadline else None
         writer = CommunityWriter(source.community, folder, source.slug, deadline)
         counts = writer.write(task.manifest.metric.direction == "minimize", _ticker("texts", report))
@@ -192,11 +192,11 @@ def _there_already(place: Path, slug: str, task: Path, *, at_deadline: bool) -> 
     """Return the result for a name that is taken; nothing is replaced."""
     manifest = read_manifest(place, Problems())
     if place.resolve() == task.resolve():
-        sentence = f"{place} is the task itself: name another folder with --out"
+        sentence = f"{place} is the task snapshot itself: choose a different folder with --out"
     elif manifest is None or manifest.slug != slug or not any(IMPORTED in source for source in manifest.sources):
-        sentence = f"{place} exists and was not imported from MLE-Live: move it away"
+        sentence = f"{place} exists and was not imported from MLE-Live: move or delete it"
     elif (manifest.dated_at_deadline is not None) != at_deadline:
-        sentence = f"{place} was imported with another --undated-at: move it away to import it again"
+        sentence = f"{place} was imported with a different --undated-at: move or delete it to import it again"
     else:
         return LiveImportResult(slug, "already exists", place)
     return LiveImportResult(slug, "failed", sentence=sentence)

@@ -83,14 +83,14 @@ def read_text(folder: Path, name: str, largest: int = MAX_FILE_BYTES) -> Decoded
     """Return the text of a file; a link that leads out of the folder is not followed."""
     if (path := resolve_inside(folder, name)) is None:
         is_there = (folder / name).is_symlink() or (folder / name).exists()
-        return Unread("whose file is not a plain file in its folder" if is_there else "whose file is missing")
+        return Unread("whose file is not a regular file in its folder" if is_there else "whose file is missing")
     try:
         with path.open("rb") as file:
             data = file.read(largest + 1)
     except OSError as error:
         return Unread(f"whose file cannot be read: {error.strerror or error}")
     if len(data) > largest:
-        return Unread(f"whose file has more than {largest / 1e6:.0f} MB")
+        return Unread(f"whose file is larger than {largest / 1e6:.0f} MB")
     return _decoded(data)
 
 
@@ -173,21 +173,21 @@ def read_info(
     if isinstance(read, Unread):
         is_there = (folder / INFO).is_symlink() or (folder / INFO).exists()
         tally = broken if is_there else remarks
-        tally.add(f"list of {kind} {read.reason}, so none of them has a date or votes", place)
+        tally.add(f"list of {kind} {read.reason}, so they have no dates or votes", place)
         return {}
     try:
         content = json.loads(read.text)
     except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, absurd nesting
         content = None
     if not isinstance(content, list | dict):
-        broken.add(f"list of {kind} that is not a JSON list or object, so none of them has a date or votes", place)
+        broken.add(f"list of {kind} that is not a JSON list or object, so they have no dates or votes", place)
         return {}
     entries: dict[str, InfoRecord] = {}
     for id, fields in _pairs(content):
         if not isinstance(fields, dict) or id is None or not is_id(id):
-            left_out_entries.add(f"entries of {kind} whose id cannot name a file", str(id))
+            left_out_entries.add(f"entries for {kind} whose id cannot be a file name", str(id))
         elif id in entries:
-            remarks.add(f"{kind} named twice in {INFO}, of which the first entry counts", id)
+            remarks.add(f"{kind} listed twice in {INFO}, of which only the first entry is used", id)
         else:
             entries[id] = _entry(id, fields, kind, remarks)
     return entries
@@ -212,17 +212,17 @@ def _entry(id: str, fields: dict[str, object], kind: str, remarks: ReasonCounter
         try:
             return values.validate_python(fields.get(name))
         except ValidationError:
-            remarks.add(f"{kind} whose {field_name} cannot be read and counts as unknown", id)
+            remarks.add(f"{kind} whose {field_name} could not be read and is treated as unknown", id)
             return None
 
     created_at = read(TIME, "created_at", "time")
     if created_at is not None and created_at.tzinfo is None:
-        remarks.add(f"{kind} whose time has no zone and is taken as UTC", id)
+        remarks.add(f"{kind} whose time has no time zone and is read as UTC", id)
     lower = fields.get("is_lower_better")
     return InfoRecord(
         id=id,
         title=title_of(fields.get("title")),
-        votes=read(VOTES, "votes", "votes"),
+        votes=read(VOTES, "votes", "vote count"),
         created_at=created_at and in_utc(created_at),
         public_score=read(SCORE, "bestPublicScore", "score"),
         lower_is_better=lower if isinstance(lower, bool) else None,

@@ -78,9 +78,7 @@ async def test_a_substep_that_is_no_python_or_fails_is_rewritten_with_the_messag
         assert (await play(context, automind(context), Action("draft"), 2)).status == "valid"
         assert executions(context)[-1] == "n2-holdout-0"
     _, second, third, last = (prompt.failed for prompt in model.of("write_substep"))
-    assert (
-        isinstance(second, FailedSubstep) and "it is not valid Python" in second.error and second.code == "rows = (\n"
-    )
+    assert isinstance(second, FailedSubstep) and "not valid Python" in second.error and second.code == "rows = (\n"
     assert isinstance(third, FailedSubstep) and "KeyError: 'rows'" in third.error and "look here" in third.output
     assert last is None, "the next substep has not failed"
     assert "KeyError: 'rows'" in model.text("write_substep", 2)

@@ -90,7 +90,7 @@ async def test_a_run_in_labs_is_wide_with_papers_then_deep_with_tricks_from_its_
     best = tree[2].id
     first, second, third = model.heads
     for head in (first, second):
-        assert "The run goes wide first" in head
+        assert "The run starts wide" in head
         assert "600 s from now" in head
     assert "The run now goes deep" in third
     (seconds,) = re.findall(r"(\d+) s from now", third)

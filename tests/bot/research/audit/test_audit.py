@@ -57,7 +57,7 @@ def test_words_of_a_later_post_are_found_even_where_the_database_was_changed_too
     done = audit(run)
     assert done.exit_code == 1
     assert "contains words of message/13" in done.stdout
-    assert "messages are not those of the database" in done.stdout
+    assert "messages differ from those in the database" in done.stdout
 
 
 def test_a_later_item_is_found(run: Path):
@@ -67,7 +67,7 @@ def test_a_later_item_is_found(run: Path):
     tamper(run, claim)
     done = audit(run)
     assert done.exit_code == 1
-    assert "message/13 is of 2020-03-01T00:00:01Z, later than the clock" in done.stdout
+    assert "message/13 is dated 2020-03-01T00:00:01Z, later than the clock" in done.stdout
 
 
 def test_a_wrong_time_is_found(run: Path):
@@ -90,7 +90,7 @@ def test_another_clock_is_found(run: Path):
         row["as_of"] = "2021-01-01T00:00:00Z"
 
     tamper(run, turn)
-    assert "is not the run's" in audit(run).stdout
+    assert "does not match the run's" in audit(run).stdout
 
 
 def test_a_hidden_answer_is_found(run: Path, tiny: Path):
@@ -102,7 +102,7 @@ def test_a_hidden_answer_is_found(run: Path, tiny: Path):
     tamper(run, leak)
     done = audit(run)
     assert done.exit_code == 1
-    assert f"holds the hidden answer of row '{answer.split(',')[0]}'" in done.stdout
+    assert f"contains the hidden answer for row '{answer.split(',')[0]}'" in done.stdout
 
 
 def test_a_prediction_that_a_visible_post_prints_is_no_leak(run: Path, tiny: Path):
@@ -122,7 +122,7 @@ def test_a_reproduction_that_is_dated_before_its_kernel_is_found(run: Path):
     database.close()
     done = audit(run)
     assert done.exit_code == 1
-    assert "reproduction/kernel/21 is of 2020-01-02T00:00:00Z, but was made of kernel/21" in done.stdout
+    assert "reproduction/kernel/21 is dated 2020-01-02T00:00:00Z, but is based on kernel/21" in done.stdout
 
 
 def test_a_missing_prompt_is_found(run: Path):
@@ -138,7 +138,7 @@ def test_a_run_without_prompts_proves_nothing(run: Path):
     database.close()
     done = audit(run)
     assert done.exit_code == 1
-    assert "nothing is proven" in done.stdout
+    assert "nothing could be checked" in done.stdout
 
 
 def test_a_line_that_is_no_json_is_named(run: Path):

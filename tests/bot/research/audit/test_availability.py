@@ -30,7 +30,7 @@ def test_an_idea_that_is_closed_before_what_took_its_place_was_known_is_found(tm
             first.closed_at = START
             tx.session.add(first)
         (found,) = derived_too_early(store, "r", true_times(store, "r", "c"))
-        assert found.startswith("idea/1 as merged is of") and "idea/2" in found
+        assert found.startswith("idea/1 as merged is dated") and "idea/2" in found
 
 
 def test_a_draft_that_is_dated_before_the_kernel_it_is_built_on_is_found(tmp_path: Path) -> None:
@@ -46,4 +46,4 @@ def test_a_draft_that_is_dated_before_the_kernel_it_is_built_on_is_found(tmp_pat
             add_draft(tx, "r", "1", known_at=LATER, **kept)
             add_draft(tx, "r", "2", known_at=START, **kept)
         (found,) = derived_too_early(store, "r", true_times(store, "r", "c"))
-        assert found.startswith("draft/2 is of") and "kernel/4" in found
+        assert found.startswith("draft/2 is dated") and "kernel/4" in found

@@ -113,7 +113,7 @@ steps = 0
     assert found == [
         "2: agents.1 names the unknown agent 'comand': did you mean comind?",
         "2: agents.2 names the unknown ablation 'no-blnd': did you mean no-blend?",
-        "3: seeds must be at least 1, or a list, not 0 (number of seeds, or a list of them)",
+        "3: seeds must be at least 1, or a list, not 0 (number of seeds, or a list of seeds)",
         "4: unknown key 'modles'; did you mean 'models'?",
         "6: run.time must be a positive duration, such as 90s, 5m or 5h (wall time of a run until its exit, such "
         "as 90s, 5m or 5h)",
@@ -132,39 +132,39 @@ sandbox = "process"
 """
     nowhere, again, model = mistakes(place, text)
     assert nowhere.startswith("1: competitions.2 is not a usable snapshot: snapshot.json: ")
-    assert again == f"1: competitions.3 is {SLUG}-one again: name each competition once"
+    assert again == f"1: competitions.3 repeats {SLUG}-one: list each competition once"
     assert model.startswith("4: models.1 cannot be used: no model is configured: set OPENAI_API_KEY")
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (("seeds = [3, 1]", "seeds = [1, 1]"), "5: seeds names 1 2 times: name it once"),
-        (('"aide"]', '"comind"]'), "3: agents names comind 2 times: name it once"),
-        (('"../two"]', '"one"]'), "2: competitions names {place}/one 2 times: name it once"),
+        (("seeds = [3, 1]", "seeds = [1, 1]"), "5: seeds lists '1' 2 times: list it once"),
+        (('"aide"]', '"comind"]'), "3: agents lists 'comind' 2 times: list it once"),
+        (('"../two"]', '"one"]'), "2: competitions lists '{place}/one' 2 times: list it once"),
         (
             ('"process"\n', '"process"\ncutoff = "2019-01-01"\n'),
-            "9: run.cutoff cannot be used: --cutoff 2019-01-01T00:00:00Z: ",
+            "9: run.cutoff cannot be used: --cutoff 2019-01-01T00:00:00Z is before ",
         ),
         (
             ('"aide"]', '"aide no-blend"]'),
-            "3: agents.3 names no-blend, which changes nothing: aide does not use it anyway with builtin and these options",
+            "3: agents.3 names no-blend, which changes nothing: aide does not use it with builtin and these options",
         ),
         (
             ('"aide"]', '"comind no-labs"]'),
-            "3: agents.3 names no-labs, which changes nothing: comind does not use it anyway with builtin and these options",
+            "3: agents.3 names no-labs, which changes nothing: comind does not use it with builtin and these options",
         ),
         (
             ('"process"\n', '"process"\n[budget]\ntime = "2m"\n'),
-            "10: budget.time must be at least 180 s: one competition with one seed is 3 runs of 60 s",
+            "10: budget.time must be at least 180 s: one competition with one seed takes 3 runs of 60 s",
         ),
         (
             ('"process"\n', '"process"\n[budget]\nmoney = 3.0\n'),
-            "10: budget.money requires money under [run.budget], or one run could spend it all",
+            "10: budget.money requires `money` under [run.budget]; otherwise, one run could spend it all",
         ),
         (
             ('"process"\n', '"process"\n[run.budget]\nmoney = 2.0\n[budget]\nmoney = 3.0\n'),
-            "12: budget.money must be at least 6: one competition with one seed is 3 runs of 2 USD",
+            "12: budget.money must be at least 6: one competition with one seed takes 3 runs of 2 USD",
         ),
     ],
 )
@@ -226,10 +226,10 @@ def test_a_competition_is_begun_only_if_the_budget_covers_all_of_its_agents() ->
     assert refusal(BenchBudget(money=0.3), BenchSpending(0.0, 0.1), BenchSpending(0.0, 0.2)) is None
     assert 0.1 + 0.2 > 0.3, "by a rounding error"
     assert refusal(budget, BenchSpending(451.0, 0.0), BenchSpending(180.0, 0.0)) == (
-        "the runs of the next competition may take 3 min 00 s, but only 2 min 29 s of the bench's 10 min 00 s are left"
+        "the next competition's runs need up to 3 min 00 s, but only 2 min 29 s of the bench's 10 min 00 s is left"
     )
     assert refusal(budget, BenchSpending(0.0, 3.5), BenchSpending(0.0, 3.0)) == (
-        "the runs of the next competition may take $3.00, but only $2.50 of the bench's $6.00 are left"
+        "the next competition's runs need up to $3.00, but only $2.50 of the bench's $6.00 is left"
     )
     assert refusal(BenchBudget(), BenchSpending(1e9, 1e9), BenchSpending(1e9, 1e9)) is None
 
@@ -253,7 +253,7 @@ def test_a_dry_run_lists_the_runs_and_begins_none(bot: Bot, place: Path) -> None
     assert sum("to do" in line for line in lines) == 11
     assert sum("finished" in line for line in lines) == 2
     assert "12 runs in" in done.stdout
-    assert "may take 11 min 00 s" in done.stdout.replace("\n", " ")
+    assert "take up to 11 min 00 s" in done.stdout.replace("\n", " ")
     assert "budget: 9 min 00 s of wall time, 9 min 50 s used" in done.stdout
     told = [json.loads(line) for line in bot("bench", place / "plan.toml", "--dry-run", "--json").stdout.splitlines()]
     assert told[1] == {

@@ -52,7 +52,7 @@ def test_a_terminal_has_a_row_for_each_agent_and_a_line_of_what_is_done_now(plac
     assert rows["comind no-community no-blend"][:5] == ["1 of 4", "1", "0", "–", "0"]
     assert rows["aide"][0] == "0 of 4"
     assert {contender_of(run.settings).title(with_model=False) for run in bench.runs} == set(rows)
-    assert "2 of 12 runs, 9 min 50 s, $0.5000 used by them" in text
+    assert "2 of 12 runs, used 9 min 50 s, $0.5000" in text
 
 
 def test_while_runs_are_under_way_each_has_a_line(place: Path) -> None:

@@ -96,7 +96,7 @@ def test_a_board_without_dates_asks_for_the_options(tmp_path: Path) -> None:
         (["--enabled-at", "2019-01-01T00:00:00Z"], "must be given together"),
         (["--enabled-at", "2019-01-01T00:00:00Z", "--deadline", "2018-01-01T00:00:00Z"], "is before"),
         (["--enabled-at", "yesterday", "--deadline", "2018-01-01T00:00:00Z"], "not a time"),
-        (["--competition", "titanic"], "no folder contains titanic; there are sums"),
+        (["--competition", "titanic"], "not found: titanic; available: sums"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_done(tmp_path: Path, options: list[str], message: str) -> None:

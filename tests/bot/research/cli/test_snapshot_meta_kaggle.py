@@ -76,7 +76,7 @@ def test_a_failure_is_shown_by_the_exit_status(tables: Path, tmp_path: Path) -> 
     ("chosen", "message"),
     [
         (["--competition", "tinycup"], "unknown competition 'tinycup': did you mean tiny-cup"),
-        ([], "name competitions with --competition, or a folder"),
+        ([], "pass competitions with --competition, or a folder"),
         (["--competition", "tiny-cup", "--code", "nowhere"], "--code: no such folder: nowhere"),
     ],
 )

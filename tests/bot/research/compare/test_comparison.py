@@ -17,9 +17,9 @@ from tests.bot.research.compare.simulated import COMPETITIONS, bench, result, ru
 def test_an_agent_that_is_better_is_said_to_win_and_by_how_much() -> None:
     found = compare(bench({"comind": 0.25, "aide": 0.0}, random.Random(1)))
     assert verdict(found).startswith("comind is better than aide by 2")
-    assert "points of teams beaten (95% interval " in verdict(found) and ", p = " in verdict(found)
+    assert "percentage points of teams beaten (95% interval " in verdict(found) and ", p = " in verdict(found)
     assert conclusion(found).startswith(
-        "By 36 pairs of runs on 12 competitions with 3 seeds, corrected for 1 comparison."
+        "Based on 36 pairs of runs on 12 competitions with 3 seeds, corrected for 1 comparison."
     )
     assert found.pairs[0].settled
 
@@ -27,8 +27,8 @@ def test_an_agent_that_is_better_is_said_to_win_and_by_how_much() -> None:
 def test_equal_agents_are_said_to_be_open() -> None:
     found = compare(bench({"comind": 0.0, "aide": 0.0}, random.Random(2)))
     said = verdict(found)
-    assert "is ahead of" in said and "which may be chance" in said
-    assert re.search(r"a difference of this size needs about (over )?[\d,]+ competitions\.$", said)
+    assert "is ahead of" in said and "which could be chance" in said
+    assert re.search(r"confirming a difference of this size takes about (over )?[\d,]+ competitions\.$", said)
 
 
 def test_agents_without_a_difference_are_level() -> None:
@@ -36,7 +36,9 @@ def test_agents_without_a_difference_are_level() -> None:
     found = compare(
         runs_of([result(name, agent, 0, score) for name in ("wine", "beer") for agent, score in same.items()])
     )
-    assert verdict(found) in [f"{a} is level with {b}: both beat as many teams." for a, b in permutations(same)]
+    assert verdict(found) in [
+        f"{a} is level with {b}: both beat the same share of teams." for a, b in permutations(same)
+    ]
 
 
 def test_of_several_agents_those_that_are_beaten_and_those_that_are_open_are_named() -> None:
@@ -52,7 +54,7 @@ def test_one_competition_concludes_nothing_beyond_it_and_two_settle_nothing() ->
     one = compare(bench(skills, random.Random(5), competitions=["wine"], seeds=8))
     two = compare(bench(skills, random.Random(5), competitions=["wine", "beer"]))
     for found in (one, two):
-        assert "On fewer than 6 competitions no difference can be significant" in conclusion(found)
+        assert "On fewer than 6 competitions, no difference can be significant" in conclusion(found)
         assert verdict(found).startswith("comind is ahead of aide by ")
 
 

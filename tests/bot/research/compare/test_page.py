@@ -121,16 +121,16 @@ def test_with_a_plan_only_its_comparisons_are_made(bot: Bot, tmp_path: Path) -> 
     with pytest.raises(ConfigurationError) as raised:
         bot("compare", runs, "--plan", plan)
     assert [one.message for one in raised.value.problems] == [
-        "comparisons.1 names solo, which is not among `agents`",
+        "comparisons.1 names solo, which is not listed in `agents`",
         "comparisons.2 must name two different agents",
     ]
 
 
 def test_what_cannot_be_compared_is_said_in_one_sentence(bot: Bot, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nowhere: not found; name a run"):
+    with pytest.raises(UsageError, match="nowhere: not found; pass a run folder"):
         bot("compare", tmp_path / "nowhere")
     (tmp_path / "runs" / "one").mkdir(parents=True)
-    with pytest.raises(UsageError, match=r"no finished replay in .*runs$"):
+    with pytest.raises(UsageError, match=r"no finished replays in .*runs$"):
         bot("compare", tmp_path / "runs")
     (tmp_path / "runs" / "one" / "result.json").write_text("{}")
     with pytest.raises(UsageError, match="one left out because its result is unreadable"):

@@ -115,7 +115,7 @@ async def test_both_shapes_of_mle_live_are_read_and_what_has_no_date_is_left_out
     (tmp_path / "asked.db").unlink()
     _, calls, said = await draw(write_older(tmp_path / "older"), tmp_path)
     assert not calls
-    assert "small: skipped because they have no time: 4 of its discussions and kernels" in said
+    assert "small: skipped 4 discussions and notebooks that have no date" in said
 
 
 async def test_what_is_none_of_these_is_refused(tmp_path):

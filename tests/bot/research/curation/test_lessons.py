@@ -78,7 +78,7 @@ def test_a_lesson_says_what_gained_what_lost_and_what_made_no_difference(tmp_pat
     gained, lost = entry.claim.split("Lost beyond noise:")
     lost, neither = lost.split("No difference beyond noise:")
     assert "+0.2 ± 0.01: target encoding: out of fold" in gained
-    assert "+0.4 ± 0.05: draft 'Encodings' over the script it builds on" in gained
+    assert "+0.4 ± 0.05: draft 'Encodings' compared with the script it builds on" in gained
     assert "-0.3 ± 0.02: Add: a second network." in lost
     assert "+0.001 ± 0.01: more trees" in neither
     assert "claimed alone" not in entry.claim

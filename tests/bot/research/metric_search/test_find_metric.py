@@ -39,7 +39,7 @@ def find(
 def test_of_many_rows_some_are_enough_and_all_confirm(tmp_path: Path) -> None:
     name, notes = find(tmp_path, RMSE)
     assert name == "rmse"
-    assert "compared on 100 of 300 rows, and on 4 submissions of all rows" in notes
+    assert "compared on 100 of 300 rows, and on 4 submissions with all rows" in notes
 
 
 def test_a_grader_that_wants_all_rows_gets_them(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_grader_that_wants_all_rows_gets_them(tmp_path: Path) -> None:
 def test_a_metric_that_all_rows_do_not_confirm_is_not_taken(tmp_path: Path) -> None:
     name, notes = find(tmp_path, OTHER_ON_ALL)
     assert name == "grade.py"
-    assert any("rmse agreed there, but not on all rows" in note for note in notes)
+    assert any("rmse agreed on these, but not on all rows" in note for note in notes)
 
 
 def test_a_module_that_is_not_to_be_had_is_named(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_formula_that_is_not_in_the_registry_is_left_to_the_grader_with_the_di
     result = search_result(looked, looked.run(), board_lower_is_better=None)
     assert (result.name, result.direction) == ("grade.py", "minimize")
     assert result.params == {"predictions": "number"}
-    assert "no metric of the registry" in result.explanation
+    assert "no metric in the registry" in result.explanation
 
 
 def test_metrics_that_agree_on_the_first_submissions_are_distinguished_by_more_of_them(tmp_path: Path) -> None:
@@ -146,7 +146,10 @@ def test_parameters_are_tried_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("grade", "sentence"),
-    [(rmse, "the leaderboard's order says maximize, but rmse is to minimize"), (squared_with_a_twist, "contradicts")],
+    [
+        (rmse, "the leaderboard implies maximize, but rmse implies minimize"),
+        (squared_with_a_twist, "contradiction"),
+    ],
 )
 def test_a_board_in_the_other_order_is_a_contradiction(tmp_path: Path, grade: Grade, sentence: str) -> None:
     looked = search(tmp_path, AMOUNTS, [0], grade)
@@ -163,7 +166,7 @@ def test_a_grader_whose_best_score_is_not_that_of_the_answers_takes_the_boards_d
     result = search_result(looked, looked.run(), board_lower_is_better=True)
     assert (result.name, result.direction) == ("grade.py", "minimize")
     assert any("do not get grade.py's best score" in note for note in result.notes)
-    with pytest.raises(SnapshotError, match="does not show whether smaller is better"):
+    with pytest.raises(SnapshotError, match="does not show whether lower scores are better"):
         search_result(looked, [], board_lower_is_better=None)
 
 
@@ -176,7 +179,7 @@ def test_a_grader_that_scores_next_to_nothing_is_refused_with_its_reason(tmp_pat
 
 
 def test_a_grader_that_scores_everything_the_same_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SnapshotError, match="1 different ones: too few"):
+    with pytest.raises(SnapshotError, match="1 different values: too few"):
         search(tmp_path, AMOUNTS, [0], lambda true, predicted: 0.5).run()
 
 

@@ -76,7 +76,7 @@ def _use_other_dates(folder: Path) -> None:
         (_rename_column, r"Kernels.csv:1: lacks the columns MadePublicDate; it has Id, "),
         (_lengthen_row, r"ForumTopics.csv: cannot be read after byte 0: .* Expected Number of Columns: 13 Found: 3"),
         (_put_text_for_a_number, r"Users.csv: cannot be read after byte 0: .*seven"),
-        (_use_other_dates, r"Submissions.csv: 1 of 1 rows have a date unlike 12/31/2024 or"),
+        (_use_other_dates, r"Submissions.csv: 1 of 1 rows have a date not formatted like 12/31/2024 or"),
     ],
 )
 def test_a_table_that_is_not_meta_kaggles_is_refused(tmp_path: Path, change: Change, message: str) -> None:
@@ -94,7 +94,7 @@ def test_a_table_may_lack_its_last_line_break_and_no_more(tmp_path: Path, size: 
 
 
 def test_a_folder_without_the_tables_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"missing Competitions.csv, ForumTopics.csv, .*: download kaggle/meta-kaggle"):
+    with pytest.raises(UsageError, match=r"has no Competitions.csv, ForumTopics.csv, .*: download kaggle/meta-kaggle"):
         converted(tmp_path)
 
 

@@ -171,12 +171,12 @@ def test_the_manifest_says_what_was_left_out_and_of_which_files_it_was_made(snap
     assert manifest["collected_at"] == "2024-05-01T09:00:00Z"
     left_out = [source for source in manifest["sources"] if source.startswith("left out")]
     assert left_out == [
-        "left out, authors whose tier has no date, or that of a bulk update: 1",
-        "left out, messages that are empty, have no date, or are dated after the export: 2",
-        "left out, notebooks that are private or have no date of publication: 1",
-        "left out, topics without a message that can be dated: 1",
-        "left out, votes on messages without a date or a voter: 2",
-        "left out, votes on notebooks without a voter or a date after that of the version: 1",
+        "left out: authors whose tier has no date, or only that of a bulk update (1)",
+        "left out: messages that are empty, have no date, or are dated after the export (2)",
+        "left out: notebooks that are private or have no publication date (1)",
+        "left out: topics without a message that has a date (1)",
+        "left out: votes on messages without a date or a voter (2)",
+        "left out: votes on notebooks without a voter, or not dated after the version (1)",
     ]
     assert any("ForumMessages.csv " in source for source in manifest["sources"])
 

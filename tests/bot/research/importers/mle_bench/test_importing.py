@@ -190,14 +190,16 @@ def test_a_gold_submission_is_the_truth_where_the_answers_have_the_columns_in_an
     )
     write_table(folder / "prepared/private/gold_submission.csv", ("id", "labels"), points)
     outcome = imported(tmp_path)["pages"]
-    assert "the true values are those of gold_submission.csv" in outcome.notes
+    assert "the true values are from gold_submission.csv" in outcome.notes
     assert (tmp_path / "out/pages/private/answers.csv").read_text().splitlines()[1] == "p0,A 1 1"
 
 
 def test_a_sample_submission_that_is_the_answers_fails(tmp_path: Path) -> None:
     prepared = numbers("sums", tmp_path) / "prepared"
     shutil.copyfile(prepared / "private/answers.csv", prepared / "public/sample_submission.csv")
-    assert "as the sample submission is a copy of private/answers.csv" in problems_of(imported(tmp_path)["sums"])
+    assert "cannot be the sample submission: is a copy of private/answers.csv" in problems_of(
+        imported(tmp_path)["sums"]
+    )
     assert not list((tmp_path / "out").iterdir())
 
 
@@ -251,9 +253,7 @@ def test_a_sample_submission_of_another_name_gets_the_usual_one(tmp_path: Path) 
     config.write_text(config.read_text().replace("public/sample_submission.csv", "public/sampleSubmission.csv"))
     (public / "sample_submission.csv").write_text("another table\n1\n")
     outcome = imported(tmp_path)["sums"]
-    assert outcome.omitted == (
-        "sample_submission.csv is not the sample submission that is graded, sampleSubmission.csv",
-    )
+    assert outcome.omitted == ("sample_submission.csv is not the graded sample submission, sampleSubmission.csv",)
     assert files(tmp_path / "out/sums/data") == {"sample_submission.csv", "train.csv", "test.csv"}
 
 
@@ -303,7 +303,7 @@ def test_one_that_cannot_be_imported_stops_no_other(tmp_path: Path) -> None:
         "raw-only": "failed",
         "sums": "imported",
     }
-    assert "config.yaml:3: is not YAML" in problems_of(outcomes["broken"])
+    assert "config.yaml:3: is not valid YAML" in problems_of(outcomes["broken"])
     assert "`mlebench prepare -c raw-only`" in problems_of(outcomes["raw-only"])
 
 
@@ -321,7 +321,7 @@ def test_rows_that_only_two_columns_together_identify_have_both_as_their_key(tmp
     )
     outcome = imported(tmp_path)["organs"]
     assert outcome.status == "imported", problems_of(outcome)
-    assert "rows are distinguished by 'id', 'class' together" in outcome.notes
+    assert "rows are identified by the combination of 'id', 'class'" in outcome.notes
     card = Snapshot.load(tmp_path / "out/organs", METRICS).card
     assert (card.id_column, card.key_columns, card.prediction_columns) == ("id", ("class",), ("predicted",))
 
@@ -340,7 +340,7 @@ def test_ids_that_repeat_as_often_in_the_answers_are_distinguished_by_their_orde
     )
     outcome = imported(tmp_path)["insults"]
     assert outcome.status == "imported", problems_of(outcome)
-    assert "'Comment', 'Date' repeats in 1 of 42 rows, which are distinguished by their order" in outcome.notes
+    assert "'Comment', 'Date' repeats in 1 of 42 rows; they are matched by their order" in outcome.notes
     card = Snapshot.load(tmp_path / "out/insults", METRICS).card
     assert (card.id_column, card.key_columns, card.prediction_columns) == ("Comment", ("Date",), ("Insult",))
 
@@ -355,7 +355,9 @@ def test_too_many_ids_that_repeat_are_reported_by_their_own_column(tmp_path: Pat
         sample=[(0, comment) for _, comment in rows],
         grader="grade = None\n",
     )
-    assert "'Comment' repeats in 4 of 24 rows, too many for an id" in problems_of(imported(tmp_path)["insults"])
+    assert "'Comment' repeats in 4 of 24 rows, which is too many for an id" in problems_of(
+        imported(tmp_path)["insults"]
+    )
 
 
 def test_the_id_is_a_later_column_where_the_first_does_not_name_each_row(tmp_path: Path) -> None:
@@ -417,7 +419,10 @@ def test_answers_without_the_samples_column_are_kept_for_the_grader_alone(tmp_pa
     outcome = imported(tmp_path, grade)["renamed"]
     assert outcome.status == "imported", problems_of(outcome)
     assert asked[0].truth is None
-    assert "no table has the true 'prediction': 'toxicity', 'identity' of answers.csv is kept" in outcome.notes[0]
+    assert (
+        "no table has the true 'prediction'; for the grader, answers.csv provides 'toxicity', 'identity'"
+        in outcome.notes[0]
+    )
     snapshot = Snapshot.load(tmp_path / "out/renamed", METRICS)
     assert snapshot.answers.read_text().startswith("id,toxicity,identity\n0,0.0,0\n")
     assert (snapshot.card.prediction_columns, snapshot.card.metric.params["answers"]) == (
@@ -443,7 +448,7 @@ def test_a_training_table_whose_ids_are_the_tests_makes_no_label_public(tmp_path
     write_table(public / "train.csv", ("id", "text", "toxicity"), [(row, f"c {row}", row % 5) for row in range(60)])
     outcome = imported(tmp_path, finds("grade.py"))["renamed"]
     assert (outcome.status, outcome.omitted) == ("imported", ())
-    assert "'toxicity', 'identity' of answers.csv" in outcome.notes[0]
+    assert "answers.csv provides 'toxicity', 'identity'" in outcome.notes[0]
 
 
 WRONG: dict[str, tuple[tuple[str, ...], list[tuple[object, ...]], list[tuple[object, ...]]]] = {
@@ -466,7 +471,7 @@ def test_a_class_or_a_prediction_is_never_taken_for_an_id(tmp_path: Path, what: 
     write_competition(tmp_path, "wrong", header=header, answers=answers, sample=sample, grader="grade = None\n")
     outcome = imported(tmp_path)["wrong"]
     assert outcome.status == "failed"
-    assert "no column names the same rows as answers.csv: by 'id'" in problems_of(outcome)
+    assert "no column identifies the same rows as answers.csv: by 'id'" in problems_of(outcome)
 
 
 def test_a_prediction_that_is_the_same_everywhere_is_no_part_of_a_key(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_other_folders_are_passed_over_and_the_same_id_twice_is_refused(tmp_path
     (tmp_path / "data/notes").mkdir()
     assert [place.slug for place in find_places([tmp_path / "data"], tmp_path / "competitions")] == ["one"]
     numbers("one", tmp_path / "again")
-    with pytest.raises(UsageError, match="one lies both in"):
+    with pytest.raises(UsageError, match="one is in both"):
         find_places([tmp_path / "data", tmp_path / "again/data"], tmp_path / "competitions")
 
 
@@ -43,12 +43,12 @@ def test_a_relative_folder_still_has_its_competitions_name(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("id: !!python/object/apply:os.getcwd []\n", "is not YAML"),
+        ("id: !!python/object/apply:os.getcwd []\n", "is not valid YAML"),
         ("- a list\n", "dictionary"),
         ("id: x\ndataset: {answers: a}\n", "field `dataset.sample_submission`: is missing"),
-        ("\x00", "is not YAML"),
-        ("id: !!timestamp x\n", "is not YAML"),
-        ("id: !!int ''\n", "is not YAML"),
+        ("\x00", "is not valid YAML"),
+        ("id: !!timestamp x\n", "is not valid YAML"),
+        ("id: !!int ''\n", "is not valid YAML"),
     ],
 )
 def test_a_configuration_that_cannot_be_used_says_why(tmp_path: Path, text: str, sentence: str) -> None:
@@ -62,5 +62,5 @@ def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path: str) -> No
     numbers("one", tmp_path)
     config = tmp_path / "competitions/one/config.yaml"
     config.write_text(config.read_text().replace("one/prepared/private/answers.csv", path))
-    with pytest.raises(SnapshotError, match="does not lie in prepared/public or prepared/private"):
+    with pytest.raises(SnapshotError, match="is not in prepared/public or prepared/private"):
         open_prepared(find_places([tmp_path / "data"], tmp_path / "competitions")[0])

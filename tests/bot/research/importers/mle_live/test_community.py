@@ -52,17 +52,17 @@ def test_what_is_wrong_with_files_is_counted_and_named(wanted: ImportRequest):
     assert counts.rows == RowCounts(topics=1, messages=4, kernels=2)
     assert sorted(map(str, counts.omitted)) == [
         "1 discussions with only a title (102)",
-        "1 files of kernels/ that are not MLE-Live's (left.ipynb)",
+        "1 files in kernels/ that are not in MLE-Live's format (left.ipynb)",
         "1 kernels whose file is empty (204)",
         "1 kernels whose file is missing (201)",
-        "1 kernels whose file is not a plain file in its folder (205)",
+        "1 kernels whose file is not a regular file in its folder (205)",
     ]
     assert sorted(map(str, counts.remarks)) == [
-        "1 kernels whose text is not UTF-8, read as Windows-1252 (203)",
-        "3 kernels without an entry in info.json, so without a date or votes (203, 204, 205)",
+        "1 kernels whose text is not UTF-8 and was read as Windows-1252 (203)",
+        "3 kernels without an entry in info.json, and so without a date or votes (203, 204, 205)",
     ]
     assert [str(one) for one in counts.broken] == [
-        "1 list of discussions that is not a JSON list or object, so none of them has a date or votes "
+        "1 list of discussions that is not a JSON list or object, so they have no dates or votes "
         "(discussions/info.json)"
     ]
     community = wanted.out / SLUG / "community/kernels"
@@ -75,7 +75,7 @@ def test_an_entry_that_contradicts_the_task_is_remarked_on(wanted: ImportRequest
     (wanted.root / SLUG / "kernels/info.json").write_text(json.dumps(info))
     counts = only(wanted).counts
     assert counts is not None
-    assert "whose entry calls higher scores better, against the task (201)" in str(counts.remarks[0])
+    assert "whose entry says that higher scores are better, unlike the task (201)" in str(counts.remarks[0])
 
 
 def test_an_answer_is_never_older_than_its_topic(wanted: ImportRequest):

@@ -135,7 +135,7 @@ def test_what_was_imported_with_another_option_is_named(wanted: ImportRequest):
     only(wanted)
     outcome = only(replace(wanted, at_deadline=True))
     assert outcome.status == "failed"
-    assert "was imported with another --undated-at" in str(outcome.sentence)
+    assert "was imported with a different --undated-at" in str(outcome.sentence)
 
 
 def test_what_is_no_import_is_not_replaced(wanted: ImportRequest):
@@ -177,7 +177,7 @@ def test_a_broken_task_fails_alone_and_leaves_nothing(wanted: ImportRequest):
 def test_only_the_competitions_that_are_named_come_in(wanted: ImportRequest):
     write_newer(wanted.root, "another")
     assert [outcome.competition for outcome in run(replace(wanted, only=[SLUG]))] == [SLUG]
-    with pytest.raises(UsageError, match=r"has no nothing; it has another, small"):
+    with pytest.raises(UsageError, match=r"not found in .*: nothing; available: another, small"):
         run(replace(wanted, only=["nothing"]))
 
 
@@ -196,7 +196,7 @@ def test_folders_that_do_not_fit_together_are_refused(wanted: ImportRequest, tmp
     (tmp_path / "empty").mkdir()
     for change, words in (
         ({"out": wanted.tasks / "new"}, "which must not change"),
-        ({"out": wanted.root}, "is the imported folder"),
+        ({"out": wanted.root}, "is the folder to import"),
         ({"root": tmp_path / "empty"}, "is not an MLE-Live folder"),
         ({"root": tmp_path / "gone"}, "cannot be read|is not an MLE-Live folder"),
         ({"tasks": tmp_path / "empty"}, "contains no snapshot"),

@@ -118,24 +118,24 @@ def test_nan_is_no_score_and_what_cannot_be_read_is_unknown(tmp_path: Path):
     assert entries == {"1": InfoRecord("1"), "2": InfoRecord("2", created_at=datetime(2017, 10, 25, 14, 3, tzinfo=UTC))}
     assert left == []
     assert remarks == [
-        "1 kernels whose time cannot be read and counts as unknown (1)",
-        "1 kernels whose votes cannot be read and counts as unknown (1)",
-        "1 kernels whose time has no zone and is taken as UTC (2)",
-        "1 kernels whose score cannot be read and counts as unknown (2)",
+        "1 kernels whose time could not be read and is treated as unknown (1)",
+        "1 kernels whose vote count could not be read and is treated as unknown (1)",
+        "1 kernels whose time has no time zone and is read as UTC (2)",
+        "1 kernels whose score could not be read and is treated as unknown (2)",
     ]
 
 
 def test_the_first_of_two_entries_with_one_id_counts(tmp_path: Path):
     entries, _, remarks = read(tmp_path, [{"id": "1", "votes": 1}, {"id": "1", "votes": 2}])
     assert entries == {"1": InfoRecord("1", votes=1)}
-    assert remarks == ["1 kernels named twice in info.json, of which the first entry counts (1)"]
+    assert remarks == ["1 kernels listed twice in info.json, of which only the first entry is used (1)"]
 
 
 def test_what_names_no_file_is_left_out(tmp_path: Path):
     content = [{"id": "../1"}, {"id": None}, {}, 7, {"id": True}, {"id": "a/b"}, {"id": "ok"}, {"id": 5.0}]
     entries, left, _ = read(tmp_path, content)
     assert list(entries) == ["ok", "5"]
-    assert left == ["6 entries of kernels whose id cannot name a file (../1, None, None …)"]
+    assert left == ["6 entries for kernels whose id cannot be a file name (../1, None, None …)"]
 
 
 @pytest.mark.parametrize("content", ["", "[{", "7", "null", "[" * 100_000, '[{"id": ' + "9" * 5000 + "}]"])
@@ -157,14 +157,14 @@ def test_a_list_that_is_no_file_is_broken(tmp_path: Path):
     remarks, broken = ReasonCounter(), ReasonCounter()
     assert read_info(tmp_path, "kernels", ReasonCounter(), remarks, broken) == {}
     assert remarks.reasons == ()
-    assert str(broken.reasons[0]).startswith("1 list of kernels whose file is not a plain file in its folder")
+    assert str(broken.reasons[0]).startswith("1 list of kernels whose file is not a regular file in its folder")
 
 
 def test_a_missing_list_is_reported(tmp_path: Path):
     remarks, broken = ReasonCounter(), ReasonCounter()
     assert read_info(tmp_path, "kernels", ReasonCounter(), remarks, broken) == {}
     assert broken.reasons == ()
-    assert str(remarks.reasons[0]).startswith("1 list of kernels whose file is missing, so none of them has a date")
+    assert str(remarks.reasons[0]).startswith("1 list of kernels whose file is missing, so they have no dates")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])

@@ -37,9 +37,9 @@ def test_a_missing_file_a_folder_a_pipe_and_a_link_out_of_the_folder_are_not_rea
     os.mkfifo(folder / "pipe.txt")
     assert read_text(folder, "none.txt") == Unread("whose file is missing")
     for name in ("link.txt", "folder.txt", "pipe.txt"):
-        assert read_text(folder, name) == Unread("whose file is not a plain file in its folder")
+        assert read_text(folder, name) == Unread("whose file is not a regular file in its folder")
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path):
     (tmp_path / "a.txt").write_bytes(b"x" * 1_000_001)
-    assert read_text(tmp_path, "a.txt", 1_000_000) == Unread("whose file has more than 1 MB")
+    assert read_text(tmp_path, "a.txt", 1_000_000) == Unread("whose file is larger than 1 MB")
