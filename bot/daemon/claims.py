@@ -74,9 +74,9 @@ class Claims:
         except OSError as error:
             claim.close()
             if error.errno != errno.EADDRINUSE:
-                raise UsageError(f"{competition} could not be locked on this machine: {error.strerror}") from error
+                raise UsageError(f"cannot lock {competition} on this machine: {error.strerror}") from error
             raise UsageError(
-                f"another process already works on {competition} for the same Kaggle account: stop that one, or remove "
-                f"[competitions.{competition}] from the bot.toml of one of the two"
+                f"another process is already working on {competition} for the same Kaggle account: stop it, or remove "
+                f"[competitions.{competition}] from one of the two bot.toml files"
             ) from error
         self._held[account, competition] = claim

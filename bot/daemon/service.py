@@ -166,7 +166,7 @@ class _Daemon:
                 with shared.store.write() as tx:
                     record_failure(tx, "entry.failed", error, competition=slug)
                     begin_work_broken(tx, f"entry/{slug}", slug, f"{type(error).__name__}: {error}")
-                shared.say(slug, f"its work failed and will be resumed later: {error}")
+                shared.say(slug, f"work failed and will be resumed later: {error}")
                 await shared.clock.sleep(_ENTRY_PAUSE)
             else:
                 self._claims.release(slug)
@@ -183,9 +183,9 @@ class _Daemon:
         try:
             configuration = read_configuration(self._shared.file).settings
         except ConfigurationError as error:
-            self._shared.say("", f"the configuration is invalid; the previous one stays in effect: {error}")
+            self._shared.say("", f"invalid configuration, keeping the previous one: {error}")
             with store.write() as tx:
-                reason = f"invalid; the previous configuration stays in effect: {error}"
+                reason = f"invalid, keeping the previous configuration: {error}"
                 begin_work_broken(tx, "configuration", "bot.toml", reason)
         else:
             with store.write() as tx:
@@ -238,10 +238,10 @@ class _Daemon:
         for entry in self._entries.values():
             counts[entry.state] = counts.get(entry.state, 0) + 1
         states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-        return f"competitions: {states}" if states else "no competition is configured"
+        return f"competitions: {states}" if states else "no competitions configured"
 
     def _tick_failed(self, name: str, error: Exception) -> None:
-        self._shared.say("", f"the tick {name} failed: {error}")
+        self._shared.say("", f"job {name} failed: {error}")
         if isinstance(error, BotError):
             return
         with suppress(StateUnavailable), self._shared.store.write() as tx:

@@ -83,7 +83,7 @@ class LoopSupervisor:
         task.cancel()
         finished, _ = await asyncio.wait([task], timeout=self._settings.stop_seconds)
         if not finished:
-            _LOG.error("the loop %s does not stop", name)
+            _LOG.error("loop %s is not stopping", name)
 
     async def run(self) -> None:
         """Return when all loops have returned; if cancelled, stop them one by one, the last added first.
@@ -134,7 +134,7 @@ class LoopSupervisor:
                 if is_cancelled:
                     raise
                 if own_failures >= settings.max_failures:
-                    message = f"the loop {name} failed {own_failures} times in a row, the last: {words_of(error)}"
+                    message = f"loop {name} failed {own_failures} times in a row, most recently: {words_of(error)}"
                     raise KeepsFailing(message) from error
             pause = back_off(failures, settings.initial_pause, settings.max_pause)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads starts in time
@@ -144,4 +144,4 @@ class LoopSupervisor:
             with self._store.write() as tx:
                 record_failure(tx, "loop.failed", error, loop=name, failures=failures)
         except StateUnavailable as unavailable:
-            _LOG.error("the loop %s failed (%s), which could not be recorded: %s", name, words_of(error), unavailable)
+            _LOG.error("loop %s failed (%s), but this could not be recorded: %s", name, words_of(error), unavailable)

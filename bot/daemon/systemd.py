@@ -78,4 +78,4 @@ class Systemd:
                 sender.settimeout(_SEND_SECONDS)
                 sender.sendto(message, address)
         except OSError as error:
-            _LOG.warning("%r could not be sent to systemd: %s", lines[0], error)
+            _LOG.warning("cannot send %r to systemd: %s", lines[0], error)

@@ -56,7 +56,7 @@ async def check_devices(shared: Shared) -> None:
             if problem is None:
                 end(tx, device)
             else:
-                begin_work_broken(tx, device, device, f"{problem}; `bot doctor` shows more")
+                begin_work_broken(tx, device, device, f"{problem}; for details, run `bot doctor`")
 
 
 def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime) -> list[Prunable]:
@@ -78,8 +78,8 @@ def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime
             tx.record("disk.bounded", run_id=NO_RUN, bytes=freed, places=len(removed), free_bytes=int(free * 1e9))
         if free < needed_gb:
             sentence = (
-                f"the disk of {folder} has {free:.1f} GB free, and {needed_gb:g} GB are wanted (free_gb under [disk] in "
-                "bot.toml): make room, or give it a larger disk"
+                f"only {free:.1f} GB are free on the disk of {folder}, less than the {needed_gb:g} GB set as free_gb under "
+                "[disk] in bot.toml: free some space, or use a larger disk"
             )
             facts = {"since": tx.now(), "folder": str(folder), "free_gb": free, "wanted_gb": needed_gb}
             begin(tx, _DISK, sentence, Notice("problem.disk", "", facts))
@@ -182,7 +182,7 @@ class TaskHandlers:
             with store.write() as tx:
                 end(tx, _KEY_REFUSED)
         for part, failure in cycle.failed.items():
-            self.shared.say(slug, f"{part}: cannot read: {failure}")
+            self.shared.say(slug, f"cannot read {part}: {failure}")
         await self._act_on(entry, cycle.news, task.key)
 
     async def _read_notes(self, entry: LiveCompetition, key: str) -> None:
@@ -194,7 +194,7 @@ class TaskHandlers:
         for sentence in problems:
             shared.say(slug, f"notes: {sentence}")
         if count:
-            shared.say(slug, f"{count} new or edited notes read")
+            shared.say(slug, f"read {count} new or edited notes")
             with shared.store.write() as tx:
                 put_task(tx, f"learn notes after {key}", "learn", competition=slug)
 
@@ -244,8 +244,8 @@ class TaskHandlers:
         """Remove what was collected for competitions that ended long ago."""
         shared, days = self.shared, self.shared.settings.daemon.keep_community_days
         for pruned in await asyncio.to_thread(prune_ended, shared.store, self.allowance(), days, shared.clock.now()):
-            removed = f"{pruned.posts} posts, and {pruned.derived} analyses, ideas, drafts and reports based on them"
-            shared.say(pruned.competition, f"it ended more than {days:g} days ago: removed {removed}")
+            removed = f"{pruned.posts} posts and {pruned.derived} analyses, ideas, drafts and reports based on them"
+            shared.say(pruned.competition, f"ended more than {days:g} days ago: removed {removed}")
 
     async def backup(self, task: Task) -> None:
         """Make the day's backup."""

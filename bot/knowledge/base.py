@@ -57,7 +57,7 @@ def read_folder(folder: Path) -> tuple[Sequence[Entry], Sequence[Problem]]:
             problems.append(Problem(str(path), None, f"cannot be read: {error}"))
             continue
         if path.stem != entry.id:
-            problems.append(Problem(str(path), None, f"must be named {entry.id}.md, as its id is"))
+            problems.append(Problem(str(path), None, f"must be named {entry.id}.md to match its id"))
             continue
         entries_by_id[entry.id] = entry
     return list(entries_by_id.values()), problems

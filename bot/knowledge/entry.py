@@ -35,7 +35,7 @@ def _last_moment(value: Any) -> Any:
 
 def _utc(value: datetime) -> datetime:
     if value.tzinfo is None:
-        raise ValueError("needs a time zone, or is a bare date")
+        raise ValueError("must be a date, or a time with a time zone")
     return value.astimezone(UTC)
 
 
@@ -48,13 +48,15 @@ class EntrySource(ClosedModel):
 
     title: str = Field(min_length=3, max_length=300)
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/]+\.[^\s/]+(/\S*)?$")
-    path: str | None = Field(default=None, min_length=1, description="a file, a snapshot's post or a run's report")
+    path: str | None = Field(
+        default=None, min_length=1, description="a file, a post in a snapshot, or the report of a run"
+    )
     licence: str = Field(min_length=2, max_length=100)
 
     @model_validator(mode="after")
     def _is_traceable(self) -> Self:
         if (self.url is None) == (self.path is None):
-            raise ValueError("needs either a url or a path")
+            raise ValueError("requires either a url or a path")
         return self
 
 
@@ -92,7 +94,7 @@ class Entry(ClosedModel):
     @model_validator(mode="after")
     def _has_a_papers_fields(self) -> Self:
         if (self.kind == "paper") != (self.paper is not None):
-            raise ValueError("the table [paper] belongs to papers only")
+            raise ValueError("the table [paper] is required for papers and not allowed elsewhere")
         return self
 
     @model_validator(mode="after")
@@ -136,14 +138,12 @@ def parse_entry(text: str) -> Entry:
     """Read an entry from its text; raises FileProblems."""
     match = _PARTS.match(text.replace("\r\n", "\n"))
     if match is None:
-        raise FileProblems(
-            [Problem("", 1, f"must start with {_FENCE}, have TOML up to another {_FENCE}, then its text")]
-        )
+        raise FileProblems([Problem("", 1, f"must start with TOML between two {_FENCE} lines, followed by the text")])
     try:
         facts = tomllib.loads(match[1])
         return Entry.model_validate({**facts, "claim": match[2].strip()})
     except tomllib.TOMLDecodeError as error:
-        raise FileProblems([Problem("", None, f"its front matter is not TOML: {error}")]) from error
+        raise FileProblems([Problem("", None, f"its front matter is not valid TOML: {error}")]) from error
     except ValidationError as error:
         faults = error.errors()
         # A list whose only element is wrong counts as too short, which is no news.

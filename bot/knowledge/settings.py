@@ -17,26 +17,26 @@ class KnowledgeSettings(ClosedModel):
     """The section `[knowledge]` of bot.toml."""
 
     dir: SettingsPath | None = Field(
-        default=None, description="folder of your own entries; none: in the user's data folder", examples=["knowledge"]
+        default=None, description="folder of your own entries (default: user data folder)", examples=["knowledge"]
     )
     backend: Literal["bm25", "embeddings"] = Field(
-        default="bm25", description="how texts are compared: by words, or by embeddings, which need a model"
+        default="bm25", description="how texts are compared: by words, or by embeddings (requires `model`)"
     )
     model: SettingsPath | None = Field(
         default=None,
-        description="folder of a sentence-transformers model, for embeddings",
+        description="folder of the sentence-transformers model for embeddings",
         examples=["weights/all-minilm-l6-v2"],
     )
     python: SettingsPath | None = Field(
         default=None,
-        description="an interpreter that has sentence-transformers, for embeddings; none: the bot's own",
+        description="Python interpreter with sentence-transformers, for embeddings (default: the bot's)",
         examples=["embeddings/bin/python"],
     )
 
     @model_validator(mode="after")
     def _has_a_model(self) -> Self:
         if self.backend == "embeddings" and self.model is None:
-            raise ValueError("the embeddings backend needs a model: set its folder")
+            raise ValueError("the embeddings backend requires a model: set `model` to its folder")
         return self
 
     @property

@@ -71,11 +71,11 @@ def _final_submission(context: RunContext, verdict: LeaderboardResult) -> FinalS
     if best_entry is None:
         best = load_tree(context).best_candidate()
         if best is None:
-            return FinalSubmission(None, None, "nothing was submitted, as no node has a score")
+            return FinalSubmission(None, None, "nothing was submitted, because no node has a score")
         return FinalSubmission(best.id, None, f"nothing was submitted; node {best.id} has the best validation score")
     if best_entry.row.run_id != context.run_id:
         return FinalSubmission(
-            None, None, f"what counts is {best_entry.row.tag}, which the run {best_entry.row.run_id} sent before"
+            None, None, f"the submission that counts is {best_entry.row.tag} of the earlier run {best_entry.row.run_id}"
         )
     source: PredictionSource = next(
         (name for name in get_args(PredictionSource) if name == best_entry.row.prediction_source), "holdout"
@@ -84,4 +84,4 @@ def _final_submission(context: RunContext, verdict: LeaderboardResult) -> FinalS
         reason = "is the latest"
     else:
         reason = "counts on the private leaderboard" if verdict.private else "has the best public score"
-    return FinalSubmission(best_entry.row.node, source, f"what was sent as {best_entry.row.tag}, which {reason}")
+    return FinalSubmission(best_entry.row.node, source, f"submission {best_entry.row.tag}, which {reason}")

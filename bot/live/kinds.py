@@ -9,19 +9,19 @@ from scrapers.kaggle.kinds import DetectedKind, KindName, detect_kinds
 
 _ONLY_READS = "the bot only reads its forum and public notebooks"
 SENTENCES: Mapping[KindName, str] = {
-    "notebooks": "takes notebooks, which Kaggle runs again on hidden test data: the bot tests each here, pushes it as your "
-    "private notebook, and submits that",
-    "simulation": f"is a simulation, in which agents play against each other: {_ONLY_READS}",
-    "agents": f"takes agents, which the bot cannot build yet: {_ONLY_READS}",
-    "models": f"takes trained models, which the bot cannot submit yet: {_ONLY_READS}",
-    "hackathon": f"is a hackathon, whose entries are write-ups: {_ONLY_READS}",
+    "notebooks": "accepts notebooks, which Kaggle reruns on hidden test data: the bot tests each notebook on this machine, "
+    "pushes it as your private notebook, and submits it",
+    "simulation": f"is a simulation in which agents play against each other: {_ONLY_READS}",
+    "agents": f"accepts agents, which the bot cannot build yet: {_ONLY_READS}",
+    "models": f"accepts trained models, which the bot cannot submit yet: {_ONLY_READS}",
+    "hackathon": f"is a hackathon with write-ups as entries: {_ONLY_READS}",
     "judged": f"is judged by people, not by a metric: {_ONLY_READS}",
     "two-stages": "has two stages: the bot works on the first, notifies you when the data is replaced, and leaves the "
     "second to you",
-    "huge-data": "has {size} GB of data: the bot downloads all of it, which takes long and up to twice that space",
+    "huge-data": "has {size} GB of data: the bot downloads all of it, which takes a long time and up to twice that space",
 }
 """What follows the competition's name."""
-NO_ROOM = "has {size} GB of data, and {free} GB are free here: free some space first"
+NO_ROOM = "has {size} GB of data, but only {free} GB are free on this machine: free some space first"
 IF_WRONG = 'if that is wrong, set kind = "csv" under [competitions.{slug}] in bot.toml'
 _WORKED_ON: tuple[KindName, ...] = ("notebooks", "two-stages", "huge-data")
 _GB = 1e9

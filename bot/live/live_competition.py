@@ -87,7 +87,7 @@ class LiveCompetition:
                 if await self._step():
                     return
             except NotAuthenticated:
-                self._set("waiting", "Kaggle rejects the key")
+                self._set("waiting", "Kaggle rejected the API key")
                 await self._pause(_RETRY_SECONDS)
             except BotError as error:
                 self._report_failure(error)
@@ -191,7 +191,7 @@ class LiveCompetition:
             return False
         if self._shared.clock.now() >= deadline_of(self._shared, task.card, self.settings):
             if live_run_of(self._shared.store, self.slug) is None:
-                self._set("over", "it had ended before the bot started")
+                self._set("over", "ended before the bot started")
                 return True
             return await self._end()
         await self._search(task)
@@ -202,7 +202,7 @@ class LiveCompetition:
         self._restarts = False
         row = live_run_of(self._shared.store, self.slug)
         if row is not None and row.status == "running" and not can_continue(row, task, self.settings):
-            reason = f"its scores would not be comparable with those of {row.id}, or the agent has changed"
+            reason = f"scores would not be comparable with those of {row.id}, or the agent has changed"
             self._shared.say(self.slug, f"starting a new run: {reason}")
             await self._finish(row, _ANOTHER_RUN)
         run = begin_run(self._shared, task, self.settings)
@@ -254,7 +254,7 @@ class LiveCompetition:
             with self._shared.store.read() as session:
                 if seconds <= 0 or control(session, self.slug) == "stopped":
                     return
-            self._set("working", "its search has ended; its nodes may still be submitted")
+            self._set("working", "the search has ended; its nodes can still be submitted")
             await self._pause(min(seconds + 0.01, _RECHECK_SECONDS))
 
     async def _end(self) -> bool:
@@ -262,7 +262,7 @@ class LiveCompetition:
         row = live_run_of(self._shared.store, self.slug)
         card = self._card()
         if row is None or card is None:
-            self._set("over", "it ended before anything was done")
+            self._set("over", "ended before any work was done")
             return True
         self._final_checks += 1
         for part in _AT_THE_END:  # some of it would not be due for a day
@@ -325,7 +325,7 @@ class LiveCompetition:
                 end(tx, f"grader/{self.slug}")
                 return False
             grader_failure = f"{open_run.run.competition_settings.grader}: {reason}"
-            sentence = f"no score can be computed: {grader_failure}"
+            sentence = f"cannot compute scores: {grader_failure}"
             notice = Notice("problem.grader", self.slug, {"why": grader_failure})
             begin(tx, f"grader/{self.slug}", sentence, notice, asks=True)
         self._set("waiting", sentence)

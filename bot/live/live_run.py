@@ -96,7 +96,7 @@ def begin_run(shared: Shared, task: PreparedTask, configured: CompetitionSetting
     settings = _settings(shared, slug, configured, choice)
     if configured.notebook_wheels is not None and not any(configured.notebook_wheels.glob("*.whl")):
         raise UsageError(
-            f"competitions.{slug}: notebook_wheels names {configured.notebook_wheels}, which contains no wheel (.whl)"
+            f"competitions.{slug}: notebook_wheels is {configured.notebook_wheels}, which contains no wheels (.whl)"
         )
     config = {
         "live": True,
@@ -134,7 +134,7 @@ def begin_run(shared: Shared, task: PreparedTask, configured: CompetitionSetting
         try:
             keep_grader(configured.grader, folder)
         except OSError as error:
-            raise UsageError(f"{configured.grader}: cannot store it: {error.strerror or error}") from error
+            raise UsageError(f"cannot store {configured.grader}: {error.strerror or error}") from error
     write_whole(folder.config, json.dumps({"run_id": row.id, **config}, indent=1) + "\n")
     return LiveRun(row.id, task.card, task, folder, settings, configured, row.created_at, _withholding(row))
 
@@ -213,7 +213,7 @@ def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:
     if not rules.lines or rules.confirmed_at is None:
         return quoted_notes
     rules_note = (
-        "Follow the rules of the competition: " + "; ".join(line.short.rstrip(".") for line in rules.lines) + "."
+        "Follow these rules of the competition: " + "; ".join(line.short.rstrip(".") for line in rules.lines) + "."
     )
     return (OwnerNote(Item("rules", rules.confirmed_at), rules_note), *quoted_notes)
 
@@ -228,8 +228,8 @@ def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
     isolated = shared.machinery.sandbox.describe().isolation != "none"
     if not isolated and choice.kind != "builtin" and shared.settings.run.sandbox != "process":
         raise UsageError(
-            f"no sandbox for scripts of {choice.spec}: install bubblewrap or Docker and restart the daemon, or "
-            'set sandbox = "process" under [run], which isolates nothing'
+            f"no sandbox for scripts from {choice.spec}: install bubblewrap or Docker and restart the daemon, or "
+            'set sandbox = "process" under [run], which provides no isolation'
         )
 
 

@@ -80,7 +80,7 @@ class OpenRun:
         if not self.agent.reads_posts:
             return
         if (await take_in_news(self.context)).strong:
-            self.shared.say(self.run.card.slug, "a strong post opens another round of drafts")
+            self.shared.say(self.run.card.slug, "a strong post starts another round of drafts")
             self.turns.renew()
 
     async def submit(self) -> None:
@@ -90,7 +90,7 @@ class OpenRun:
                 await self.search.blending.as_node()
                 self._node_ended()
             except (InfrastructureFailure, BudgetExceeded) as error:
-                self.context.say(f"the ensemble is skipped: {error}")
+                self.context.say(f"skipping the ensemble: {error}")
         await self.submission_service.consider()
         await self.submission_service.send()
         self._schedule_check(self.submission_service.next_check())

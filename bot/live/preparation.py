@@ -49,7 +49,7 @@ async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> P
     if not facts.user_has_entered:
         url, sha = shared.settings.kaggle.page_of(slug, "rules"), rules_hash(shared.store, slug, shared.clock.as_of())
         notice = Notice("problem.rules", slug, {"url": url, "rules_sha": sha})
-        reason = f"{slug} not entered: accept the rules at {url}"
+        reason = f"you have not entered {slug}: accept the rules at {url}"
         return _problem(shared, f"rules/{slug}", PreparationBlocker(reason), notice)
     _over(shared, f"rules/{slug}")
     data = CompetitionData(
@@ -74,9 +74,7 @@ async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> P
             check_grader(settings.grader)
         except UsageError as error:
             unusable = Notice("problem.grader", slug, {"why": str(error)})
-            return _problem(
-                shared, f"grader/{slug}", PreparationBlocker(f"no score can be computed: {error}"), unusable
-            )
+            return _problem(shared, f"grader/{slug}", PreparationBlocker(f"cannot compute scores: {error}"), unusable)
     return PreparedTask(card, folder)
 
 
@@ -95,9 +93,11 @@ def _blocker_for(shared: Shared, slug: str, question: Question) -> tuple[Prepara
     if proposal is None:
         reason = "; ".join((*map(str, question.derived.missing), *filter(None, [question.note])))
         return PreparationBlocker(reason, lines), notice
-    source = f"{proposal.source}; in doubt: {question.note}" if question.note else proposal.source
-    reason = f"{slug}: {', '.join(lines)} is proposed ({source}): confirm it by `{command}`, or write into bot.toml "
-    reason += f"what is right; read {shared.settings.kaggle.page_of(slug, 'overview/evaluation')} first"
+    source = f"{proposal.source}; doubts: {question.note}" if question.note else proposal.source
+    reason = (
+        f"{slug}: confirm {', '.join(lines)} ({source}) with `{command}`, or write the correct values to bot.toml; "
+    )
+    reason += f"read {shared.settings.kaggle.page_of(slug, 'overview/evaluation')} first"
     return PreparationBlocker(reason, lines), notice
 
 

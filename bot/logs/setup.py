@@ -190,7 +190,7 @@ def log_uncaught(log: BoundLogger) -> Callable[[], None]:
         if issubclass(kind, KeyboardInterrupt):
             before[0](kind, error, trace)
             return
-        log.critical("unexpected error: the process exits", exc_info=(kind, error, trace))
+        log.critical("unexpected error: the process is exiting", exc_info=(kind, error, trace))
 
     def in_thread(args: threading.ExceptHookArgs) -> None:
         if args.exc_value is not None and args.exc_type is not SystemExit:

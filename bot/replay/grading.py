@@ -33,7 +33,7 @@ async def grade_and_report(
         if not force and (reason := _worse_than_constant(run.context, submission, graded)):
             run.folder.submission.unlink(missing_ok=True)
             submission = replace(
-                submission, source=None, boldest=None, note=f"{reason}; use --force to write it, or more --time"
+                submission, source=None, boldest=None, note=f"{reason}; use --force to write it anyway, or more --time"
             )
             graded = GradedRun(_ungraded(run, 0), graded.nodes)
     return await write_run_files(run, submission, graded, worker)
@@ -50,13 +50,13 @@ def _worse_than_constant(context: RunContext, submission: FinalSubmission, grade
     if constant is None:
         return None
     tree, constant_hidden = load_tree(context), graded.nodes.get(constant)
-    pairs = [("validation", tree[submission.node].score, tree[constant].score)]
+    pairs = [("validation rows", tree[submission.node].score, tree[constant].score)]
     pairs += [("withheld rows", graded.grade.score, None if constant_hidden is None else constant_hidden.score)]
     for rows, score, constant_score in pairs:
         if score is None or constant_score is None:
             continue
         if context.card.oriented(score) < context.card.oriented(constant_score):
-            return f"on {rows} the result scores {score:.5g}, a constant {constant_score:.5g}"
+            return f"the result scores {score:.5g} on {rows}, worse than a constant ({constant_score:.5g})"
     return None
 
 

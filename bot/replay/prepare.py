@@ -87,10 +87,10 @@ def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:
     except ValidationError as error:
         reason = "; ".join(sentences(error))
         raise UsageError(
-            f"{folder.path} is not the folder of a replay made by this version: config.json: {reason}"
+            f"{folder.path} is not a replay folder that this version can read: config.json: {reason}"
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{folder.path} is not a run: config.json cannot be read ({error})") from error
+        raise UsageError(f"{folder.path} is not a run folder: cannot read config.json ({error})") from error
 
 
 def finished_result(folder: RunFolder) -> RunResult | None:

@@ -202,7 +202,7 @@ async def start_run(run: PreparedRun, store: Store, say: Callable[[str], None]) 
             if settings.notes is not None:
                 await _take_in_notes(run, settings.notes, store, cleaners, say)
         for item, problem in problems.items():
-            say(f"{item}: read only in part: {problem.splitlines()[-1]}")
+            say(f"{item}: only partly read: {problem.splitlines()[-1]}")
     with store.write() as tx:
         row = Run(
             id=run.id,
@@ -230,7 +230,7 @@ async def _take_in_notes(
     times = notes.times if notes is not None else []
     later = sum(time is not None and time > run.settings.cutoff for time in times)
     hidden = f"; dated after the cutoff and never shown: {later}" if later else ""
-    say(f"{plural(len(times), 'note')} of {folder} read{hidden}")
+    say(f"read {plural(len(times), 'note')} in {folder}{hidden}")
     if undated := sum(time is None for time in times):
         say(f"{undated_notes(undated)} known from the start")
     for sentence in problems:

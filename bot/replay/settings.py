@@ -23,10 +23,8 @@ class ReplaySettings(AgentRunSettings, ReplayOptions):
     """All settings of one replay."""
 
     snapshot: Path
-    own_data: bool = Field(default=False, description="own data: no leaderboard; answers of withheld rows only")
-    force: bool = Field(
-        default=False, description="whether to write predictions on own data even if a constant scores better"
-    )
+    own_data: bool = Field(default=False, description="own data: grade on withheld rows only, without a leaderboard")
+    force: bool = Field(default=False, description="for own data: write predictions even if a constant scores better")
     cutoff: datetime
     fleet: str | None = Field(default=None, description="Ray cluster that runs scripts (default: this machine)")
 
@@ -43,8 +41,8 @@ def cutoff_on(card: TaskCard, cutoff: datetime | Literal["deadline"]) -> datetim
         return card.deadline
     if cutoff < card.enabled_at:
         raise UsageError(
-            f"--cutoff {iso(cutoff)}: {card.slug} began at {iso(card.enabled_at)} and ended at {iso(card.deadline)}; give a "
-            "time from then on, or `deadline`"
+            f"--cutoff {iso(cutoff)} is before {card.slug} started: pass {iso(card.enabled_at)} or later, or `deadline` "
+            f"({iso(card.deadline)})"
         )
     return cutoff
 

@@ -112,7 +112,7 @@ class Setup:
         """What you should know before runs begin: that there is no sandbox without your choice, or hardly any time."""
         cautions = []
         if self.options.sandbox == "auto" and self.sandbox.describe().isolation == "none":
-            cautions.append("no sandbox works here (see --sandbox in the README): scripts run as plain processes")
+            cautions.append("no sandbox works on this machine (see --sandbox): scripts run as plain processes")
         if self.options.time < _SHORT:
             cautions.append(f"--time {self.options.time:g}s leaves little time beyond the baseline")
         return "; ".join(cautions) or None

@@ -90,7 +90,7 @@ class ReadCard(TemplatePrompt[CardReading]):
         """Read the reply; raises Unparsable, too, where a quote stands on no page, or a metric or column does not exist."""
         reading = json_answer(text, CardReading)
         if reading.metric is not None and reading.metric not in METRIC_DIRECTIONS:
-            raise Unparsable(f"{reading.metric!r} is not one of the metrics listed; {nearest_metric(reading.metric)}")
+            raise Unparsable(f"{reading.metric!r} is not one of the listed metrics; {nearest_metric(reading.metric)}")
         if reading.metric is not None and not reading.quotes:
             raise Unparsable("`quotes` is empty: quote the sentences that name the metric, or answer null")
         if missing := not_found(reading.quotes, self.pages):
@@ -110,7 +110,7 @@ class ReadCard(TemplatePrompt[CardReading]):
 
 
 FIELD = "Kaggle's field"
-AGREED = "Kaggle's field, with the model,"
+AGREED = "Kaggle's field and the model"
 _USUAL = {"eps": 1e-15, "normalize": True}
 """A log loss's own parameters: to name them changes nothing."""
 _COLUMNS = frozenset(("id_column", "key_columns", "prediction_columns"))
@@ -226,10 +226,10 @@ def _objection(metric: str, evidence: Evidence) -> str:
     """Return why the leaderboard's scores cannot be of a metric that was read; nothing: they can."""
     board, facts = read_order(evidence.board), METRICS[metric]
     if board.direction not in (None, facts.direction):
-        return f"the pages were read as {metric}, which is to {facts.direction}, but {board.description}"
+        return f"the metric read from the pages is {metric}, which is {facts.direction}d, but {board.description}"
     for score in (board.low, board.high):
         if score is not None and not facts.minimum <= score <= facts.maximum:
-            return f"the pages were read as {metric}, which never scores {score:g}, as the leaderboard does"
+            return f"the metric read from the pages is {metric}, which cannot give the leaderboard's score of {score:g}"
     return ""
 
 

@@ -51,7 +51,7 @@ def confirm(tx: Transaction, competition: str, confirmer: str) -> CardProposal:
     """Record that the owner confirms the last proposal. Raises UsageError: there is none."""
     data = _last(tx.session, _PROPOSED, competition)
     if data is None:
-        raise UsageError(f"no task spec is proposed for {competition}; `bot status` shows what it needs")
+        raise UsageError(f"no task spec has been proposed for {competition}; `bot status` shows what is missing")
     if _last(tx.session, _CONFIRMED, competition) != data:
         tx.record(_CONFIRMED, run_id=NO_RUN, competition=competition, proposal=data, by=confirmer)
     return CardProposal.model_validate(data)

@@ -54,7 +54,7 @@ class ReadRules(TemplatePrompt[RulesReading]):
             raise Unparsable(f"not quoted word for word from the page: {missing[0]!r}")
         topics = [line.topic for line in reading.lines]
         if twice := [topic for topic in topics if topics.count(topic) > 1]:
-            raise Unparsable(f"several lines for {twice[0]!r}: write one")
+            raise Unparsable(f"several lines for {twice[0]!r}: write only one")
         return reading
 
 
@@ -72,9 +72,9 @@ async def ask_rules(shared: Shared, settings: CompetitionSettings, evidence: Evi
     page = next((page for page in evidence.pages if page.name.lower() == "rules" and page.content.strip()), None)
     lines, note = ((), "") if page is None else await _read(shared, settings, evidence, ReadPage("rules", page.content))
     command = f"bot approve {slug} --rules"
-    of_page = "the model has read its rules" if lines else "its rules have not been read"
+    of_page = "the model has read the rules" if lines else "the model has not read the rules"
     state = of_page if page is not None else "the site has no rules page"
-    sentence = f"{slug}: {state}: read {url}, and confirm with `{command}`; the bot submits nothing before that"
+    sentence = f"{slug}: {state}: read {url}, then confirm with `{command}`; the bot submits nothing until you do"
     topics = {line.topic for line in lines}
     facts = {
         "url": url,
@@ -99,7 +99,7 @@ async def _read(
         try:
             reading = await asker.ask(prompt, role="analyst", name=f"rules {prompt_hash(prompt)[:16]}")
         except (ModelError, BudgetExceeded) as error:
-            return (), f"The model could not read them: {error}"
+            return (), f"The model could not read the rules: {error}"
     return reading.lines, ""
 
 

@@ -83,7 +83,7 @@ def test_what_is_wrong_is_named_and_the_check_fails():
     Path("own/some-id.md").write_text(without_source)
     done = invoke("check")
     assert done.exit_code == 1
-    assert "own/some-id.md: sources.0: Value error, needs either a url or a path" in done.stdout
+    assert "own/some-id.md: sources.0: Value error, requires either a url or a path" in done.stdout
     found = json.loads(invoke("check", "own", "--json").stdout)
     assert (found["ok"], found["entries"], len(found["problems"])) == (False, 0, 1)
     assert invoke("check", "own/some-id.md").exit_code == 1

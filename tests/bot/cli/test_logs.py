@@ -45,7 +45,7 @@ def test_events_are_lines_for_people_and_it_is_said_where_the_log_is() -> None:
     done = logs()
     shown = [line[20:] for line in done.stdout.splitlines()]
     assert shown == [
-        f"  {'titanic':30} run {RUN} starts with comind and builtin",
+        f"  {'titanic':30} run {RUN} started with comind and builtin",
         f"  {'titanic node 1':30} node 1: draft",
         f"! {'titanic node 1':30} a worker failed: ValueError: [2Jwrong",
     ]

@@ -148,7 +148,7 @@ def test_a_run_of_the_daemons_is_named_as_such_and_is_nothing_to_audit(out: Path
         CliRunner().invoke(app, ["audit", str(run.path)], catch_exceptions=False)
     run.config.write_text(json.dumps({"run_id": "older", "settings": {"agent": "comind"}}))
     with pytest.raises(
-        UsageError, match=r"is not the folder of a replay made by this version: config\.json: .*snapshot"
+        UsageError, match=r"is not a replay folder that this version can read: config\.json: .*snapshot"
     ):
         CliRunner().invoke(app, ["audit", str(run.path)], catch_exceptions=False)
 

@@ -145,7 +145,7 @@ def test_rules_are_accepted_as_they_were_read_with_what_was_read_of_them(store: 
 
 
 def test_a_proposed_card_is_confirmed_by_its_competition(store: Store) -> None:
-    with pytest.raises(UsageError, match="no task spec is proposed for titanic"):
+    with pytest.raises(UsageError, match="no task spec has been proposed for titanic"):
         bot("approve", "titanic", "--card")
     with store.write() as tx:
         propose(tx, "titanic", CardProposal(values={"metric": "rmse"}, quotes=("On RMSE.",), reader="the model"))

@@ -44,9 +44,7 @@ def test_what_another_process_works_on_is_refused_until_that_is_killed() -> None
     with claims() as own:
         with another_process():
             for _ in range(3):
-                refusal = (
-                    r"another process already works on titanic .* same Kaggle account: .* \[competitions\.titanic\]"
-                )
+                refusal = r"another process is already working on titanic .* same Kaggle account: .* \[competitions\.titanic\]"
                 with pytest.raises(UsageError, match=refusal):
                     own.take("titanic")
             own.take("spooky")
@@ -101,9 +99,9 @@ def test_a_key_that_is_found_later_or_changes_is_used_only_with_a_claim_for_its_
         with pytest.raises(UsageError, match="No Kaggle key"):
             late.credentials()
         found.append(Credentials("key", "anna"))
-        with pytest.raises(UsageError, match="works on titanic"):
+        with pytest.raises(UsageError, match="working on titanic"):
             late.credentials()
         found.append(Credentials("key", "berta"))
         assert late.credentials().user == "berta"
-        with pytest.raises(UsageError, match="works on titanic"):
+        with pytest.raises(UsageError, match="working on titanic"):
             berta.take("titanic")

@@ -186,7 +186,7 @@ def test_if_the_disk_is_nearly_full_newer_files_go_too_and_the_owner_is_notified
     beyond = shutil.disk_usage(tmp_path).free / 1e9 + 1_000
     done = bound(store, free_gb=beyond)
     assert len(done) == 2
-    assert f"GB free, and {beyond:g} GB are wanted" in problems(store)["disk"]
+    assert f"less than the {beyond:g} GB set as free_gb" in problems(store)["disk"]
     with store.read() as session:
         (notice,) = session.exec(select(Notification))
     assert (notice.kind, str(tmp_path) in notice.body) == ("problem.disk", True)

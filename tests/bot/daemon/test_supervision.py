@@ -78,7 +78,7 @@ async def test_one_that_fails_too_often_in_a_row_ends_all_in_order(store: Store,
     made.add("first", loops.steady("first"))
     made.add("bad", loops.failing("bad", ValueError("no token")))
     made.add("last", loops.steady("last"))
-    with pytest.raises(KeepsFailing, match=r"the loop bad failed 3 times in a row, the last: ValueError: no token"):
+    with pytest.raises(KeepsFailing, match=r"loop bad failed 3 times in a row, most recently: ValueError: no token"):
         async with asyncio.timeout(LONGEST):
             await made.run()
     assert loops.log.count("bad begins") == 3
@@ -203,6 +203,6 @@ async def test_one_that_does_not_end_does_not_keep_the_others_from_it(store, loo
     await until(lambda: loops.log == ["first begins"])
     await cancelled(running)
     assert loops.log == ["first begins", "first ends"]
-    assert "the loop deaf does not stop" in caplog.text
+    assert "loop deaf is not stopping" in caplog.text
     go.set()
     await until(lambda: len(asyncio.all_tasks()) == 1)

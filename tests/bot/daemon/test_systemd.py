@@ -76,7 +76,7 @@ def test_nothing_happens_without_a_socket_or_with_one_that_is_gone(tmp_path, cap
         silent.watchdog("x")
     assert caplog.text == ""
     Systemd(str(tmp_path / "gone")).ready()
-    assert "'READY=1' could not be sent to systemd" in caplog.text
+    assert "cannot send 'READY=1' to systemd" in caplog.text
 
 
 @pytest.mark.integration

@@ -153,7 +153,7 @@ async def test_notes_are_looked_at_at_each_poll_and_learned_from(tmp_path: Path)
             assert learning() == ["learn notes after one"]
             assert [line for line in said if "note" in line] == [
                 "notes: binary.md is left out: it is not text in UTF-8",
-                "2 new or edited notes read",
+                "read 2 new or edited notes",
             ]
             await poll("two")
             assert learning() == ["learn notes after one"], "nothing has changed"

@@ -92,7 +92,9 @@ def test_of_two_daemons_of_one_file_started_in_two_folders_one_runs(tmp_path: Pa
     configure(tmp_path / "shared.toml", ["titanic", "spooky"], port)
     with daemon("../shared.toml", one, "titanic") as first:
         refusal = second("../shared.toml", other)
-        assert refusal.startswith("bot: another process already works on titanic for the same Kaggle account: stop ")
+        assert refusal.startswith(
+            "bot: another process is already working on titanic for the same Kaggle account: stop "
+        )
         assert first.poll() is None
 
 
@@ -107,9 +109,9 @@ def test_of_two_daemons_of_two_users_one_runs(tmp_path_factory: pytest.TempPathF
         become = (*AS_NOBODY, *READING)
         with daemon(config, theirs, "titanic", become):
             refusal = second(config, own)
-            assert refusal.startswith("bot: another process already works on titanic ")
+            assert refusal.startswith("bot: another process is already working on titanic ")
         with daemon(config, own, "titanic"):
-            assert second(config, theirs, become).startswith("bot: another process already works on titanic ")
+            assert second(config, theirs, become).startswith("bot: another process is already working on titanic ")
 
 
 @pytest.mark.integration
@@ -123,9 +125,9 @@ def test_a_competition_that_is_added_while_another_daemon_works_on_it_is_left_al
         with daemon("bot.toml", one, "titanic") as holder:
             configure(other / "bot.toml", ["spooky", "titanic"], port)
             asked.send_signal(signal.SIGHUP)
-            left_alone = "skipped: another process already works on titanic"
+            left_alone = "skipped: another process is already working on titanic"
             wait_for(lambda: left_alone in (other / "log").read_text(), 60, asked)
-            wait_for(lambda: "another process already works on titanic" in _status(other), 60, asked)
+            wait_for(lambda: "another process is already working on titanic" in _status(other), 60, asked)
             # A table that is gone lets others work on it.
             configure(one / "bot.toml", ["leaf"], port)
             holder.send_signal(signal.SIGHUP)
@@ -133,7 +135,7 @@ def test_a_competition_that_is_added_while_another_daemon_works_on_it_is_left_al
         asked.send_signal(signal.SIGHUP)
         wait_for(lambda: '"waiting: ' in (other / "log").read_text().rpartition(left_alone)[2], 60, asked)
         assert "works on titanic" not in _status(other)
-        assert second("../other/bot.toml", one).startswith("bot: another process already works on spooky ")
+        assert second("../other/bot.toml", one).startswith("bot: another process is already working on spooky ")
         assert "running since" in _status(other)
     assert "stopped unexpectedly" in _status(other)
 

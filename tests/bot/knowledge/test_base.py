@@ -172,10 +172,10 @@ def test_what_is_written_is_read_back_the_same(title, claim, evidence, after, ch
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (('url = "https://arxiv.org/abs/1902.01234"\n', ""), "needs either a url or a path"),
+        (('url = "https://arxiv.org/abs/1902.01234"\n', ""), "requires either a url or a path"),
         (('title = "A paper"\nurl = "https://arxiv.org/abs/1902.01234"\n', 'title = "A paper"\nurl = "soon"\n'), "url"),
         (("known_at = 2019-03-01\n", ""), "known_at: Field required"),
-        (("known_at = 2019-03-01\n", "known_at = 2019-03-01T10:00:00\n"), "needs a time zone"),
+        (("known_at = 2019-03-01\n", "known_at = 2019-03-01T10:00:00\n"), "must be a date, or a time with a time zone"),
         (("known_at = 2019-03-01\n", "known_at = 2018-03-01\n"), "is dated before its source"),
         (('["method/ensembling"]', '["method/ensemble"]'), "did you mean method/ensembling?"),
         (('["method/ensembling"]', "[]"), "labels"),
@@ -183,8 +183,8 @@ def test_what_is_written_is_read_back_the_same(title, claim, evidence, after, ch
         (('kind = "trick"', 'kind = "paper"'), "the table [paper]"),
         (('support = "measured"', 'support = "certain"'), "support"),
         (("Under AUC average the ranks of members, not their probabilities.", ""), "claim"),
-        (("+++\nid", "id"), "must start with +++"),
-        (('id = "rank-average"', 'id = "rank-average'), "is not TOML"),
+        (("+++\nid", "id"), "must start with TOML between two +++ lines"),
+        (('id = "rank-average"', 'id = "rank-average'), "is not valid TOML"),
         (('id = "rank-average"', 'id = "rank-average"\nvotes = 3'), "votes"),
     ],
 )

@@ -102,7 +102,7 @@ async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_consent(tm
         (tmp_path / "recording").mkdir()
         foreign = CompetitionSettings(model=f"recorded:{tmp_path / 'recording'}")
         async with shared(site, tmp_path / "auto") as here:
-            with pytest.raises(UsageError, match="no sandbox for scripts of recorded:"):
+            with pytest.raises(UsageError, match="no sandbox for scripts from recorded:"):
                 begin_run(here, task, foreign)
             assert live_run_of(here.store, site.competition.slug) is None
         uncontained = Settings(run=ReplayOptions(sandbox="process"))

@@ -112,12 +112,12 @@ def test_an_event_is_an_object_under_the_names_that_logs_have(store: Store) -> N
 def test_a_file_that_was_withdrawn_is_told_in_words() -> None:
     fields = {"submission": "3", "node": 7, "status": "withdrawn", "ref": None, "message": "replaced by a better file"}
     said = sentence("submission.withdrawn", fields)
-    assert said == "submission 3 of node 7 is not sent: replaced by a better file"
+    assert said == "submission 3 of node 7 will not be sent: replaced by a better file"
 
 
 def test_known_types_are_sentences_and_others_tell_what_they_hold(store: Store) -> None:
     sentences = [one.sentence for one in EventLog(store).newest(100)]
-    assert sentences[0] == "run titanic-comind-1 starts with comind and builtin"
+    assert sentences[0] == "run titanic-comind-1 started with comind and builtin"
     assert sentences[-3:] == [
         "note 1 from ada",
         "ada changed wine from running to paused",

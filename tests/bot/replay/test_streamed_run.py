@@ -117,7 +117,7 @@ def test_the_audit_finds_an_item_that_is_later_than_the_prompts_own_clock(copy: 
     tamper(copy, lambda row: row["items"].append({"id": "message/15", "time": POSTS["message/15"]}))
     done = audit(copy)
     assert done.exit_code == 1
-    assert "message/15 is of 2020-02-10T00:00:00Z, later than the clock" in done.output
+    assert "message/15 is dated 2020-02-10T00:00:00Z, later than the clock" in done.output
 
 
 def test_the_audit_finds_a_prompt_that_claims_a_later_clock_than_the_run_had_then(copy: Path) -> None:
@@ -127,7 +127,7 @@ def test_the_audit_finds_a_prompt_that_claims_a_later_clock_than_the_run_had_the
     tamper(copy, claim)
     done = audit(copy)
     assert done.exit_code == 1
-    assert f"is later than the run's clock, which showed {STOOD_AT[0]} then" in done.output
+    assert f"is later than the run's clock at that call, {STOOD_AT[0]}" in done.output
 
 
 def test_without_a_moving_clock_such_a_run_would_not_pass(copy: Path) -> None:
@@ -137,4 +137,4 @@ def test_without_a_moving_clock_such_a_run_would_not_pass(copy: Path) -> None:
     done = audit(copy)
     assert done.exit_code == 1
     assert "the clock moved although" in done.output
-    assert "is not the run's (2020-03-01T00:00:00Z)" in done.output
+    assert "does not match the run's (2020-03-01T00:00:00Z)" in done.output

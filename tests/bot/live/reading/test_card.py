@@ -65,7 +65,7 @@ async def test_what_a_model_read_waits_for_one_command_and_is_read_once(site: Se
                 found = await prepare(here, SLUG, OWN)
                 assert isinstance(found, PreparationBlocker)
                 assert found.lines == ('metric = "log_loss"',)
-                assert f"confirm it by `bot approve {SLUG} --card`" in found.reason
+                assert f"with `bot approve {SLUG} --card`" in found.reason
                 assert f'"{QUOTE}"' in found.reason
             assert (len(endpoint.requests), notices(here.store)) == (1, ["model.samples", "problem.card"])
             with here.store.write() as tx:
@@ -128,7 +128,7 @@ async def test_a_sentence_that_nobody_wrote_is_sent_back_and_then_nothing_is_pro
             assert len(endpoint.requests) == 3
             assert "not quoted word for word" in endpoint.requests[1].body["messages"][-1]["content"]
             assert "the model could not read the pages" in found.reason
-            with here.store.write() as tx, pytest.raises(UsageError, match="no task spec is proposed"):
+            with here.store.write() as tx, pytest.raises(UsageError, match="no task spec has been proposed"):
                 confirm(tx, SLUG, "ada")
 
 
@@ -138,7 +138,10 @@ async def test_a_reading_that_the_leaderboard_contradicts_is_not_proposed(tmp_pa
         async with asking(site, tmp_path / "state", endpoint) as here:
             found = await prepare(here, SLUG, OWN)
             assert isinstance(found, PreparationBlocker)
-            assert "the pages were read as roc_auc, which is to maximize, but the leaderboard goes up" in found.reason
+            assert (
+                "the metric read from the pages is roc_auc, which is maximized, but the leaderboard goes up"
+                in found.reason
+            )
 
 
 @pytest.mark.integration
@@ -147,7 +150,7 @@ async def test_without_a_model_what_kaggles_field_names_is_confirmed_by_the_same
         async with shared(site, tmp_path / "state") as here:
             found = await prepare(here, SLUG, BUILTIN)
             assert isinstance(found, PreparationBlocker)
-            assert 'metric = "log_loss" is proposed (Kaggle\'s field says so)' in found.reason
+            assert 'confirm metric = "log_loss" (Kaggle\'s field says so)' in found.reason
             with here.store.write() as tx:
                 confirm(tx, SLUG, "ada")
             assert isinstance(await prepare(here, SLUG, BUILTIN), PreparedTask)

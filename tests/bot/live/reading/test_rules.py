@@ -49,7 +49,7 @@ async def test_the_owner_gets_the_rules_with_their_quotes_and_confirms_them_once
                 task = await prepare(here, SLUG, OWN)
                 assert isinstance(task, PreparedTask), "work goes on meanwhile; only nothing is sent"
             (sentence,) = problems(here)
-            assert f"confirm with `bot approve {SLUG} --rules`; the bot submits nothing before that" in sentence
+            assert f"then confirm with `bot approve {SLUG} --rules`; the bot submits nothing until you do" in sentence
             told = bodies(here)
             assert set(told) == {"problem.confirm", "model.samples"}
             assert f'external data (with conditions): Only public data. "{DATA}"' in told["problem.confirm"]
@@ -91,5 +91,5 @@ async def test_a_sentence_that_no_rule_has_is_not_told(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site, ScriptedEndpoint([answer("All bots are welcome.")]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:
             assert isinstance(await prepare(here, SLUG, OWN), PreparedTask)
-            assert "The model could not read them" in bodies(here)["problem.confirm"]
+            assert "The model could not read the rules" in bodies(here)["problem.confirm"]
             assert "welcome." not in bodies(here)["problem.confirm"].partition("word for word")[0]

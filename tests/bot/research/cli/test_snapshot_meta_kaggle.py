@@ -122,4 +122,4 @@ def test_what_mle_bench_did_not_prepare_well_or_the_export_lacks_is_named(tables
     result = bot("import", "meta-kaggle", tables, *prepared, "--out", tmp_path / "snapshots")
     assert result.exit_code == 1
     assert "tiny-cup: leaderboard.csv: is a Git LFS pointer" in result.stdout
-    assert "unlisted-cup: it is not in the export" in result.stdout
+    assert "unlisted-cup: not in the export" in result.stdout
