@@ -17,7 +17,7 @@ def _name(value: str) -> str:
         # The value is not repeated: it holds the secret that should not have been written down here.
         raise ValueError(
             "addresses contain tokens or passwords and do not belong in this file: store the address in an "
-            "environment variable, a systemd credential or a file, and give that name here, such as SLACK_URL"
+            "environment variable, a systemd credential or a file, and give its name here, such as SLACK_URL"
         )
     if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,63}", value):
         raise ValueError("must be the name of a variable or of a systemd credential, such as SLACK_URL")

@@ -167,7 +167,7 @@ def _network(fit: _Fit, settings: dict[str, Any]) -> Fitted:
 
 def _neighbours(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     if len(fit.y) > NEAR_ROWS:
-        raise SkippedModel(f"A fold trains on {len(fit.y)} rows; nearest neighbours are limited to {NEAR_ROWS}.")
+        raise SkippedModel(f"A fold trains on {len(fit.y)} rows; nearest-neighbour models allow at most {NEAR_ROWS}.")
     counts = [count for count in (1, 3, 7, 15, 30, 60) if count <= len(fit.y)]
     models = [fit.model(neighbors, "KNeighbors", n_neighbors=count, **settings).fit(fit.x, fit.y) for count in counts]
     predictions = fit.on_all(best := min(models, key=fit.loss))

@@ -34,7 +34,7 @@ def check_program(*paths: Path) -> None:
         if not re.fullmatch(r"/[A-Za-z0-9/._+@-]+", str(path)) or any(map(path.is_relative_to, _HIDDEN)):
             raise UsageError(
                 f"the service cannot use {path}: it must be an absolute path without special characters, outside "
-                f"{', '.join(_HIDDEN)}. Install the bot with the system's Python, for example in "
+                f"{', '.join(_HIDDEN)}. Install the bot with the system's Python, for example with "
                 f"`python3 -m venv {PROGRAM.parents[1]}`, then run `{PROGRAM} service install`."
             )
 

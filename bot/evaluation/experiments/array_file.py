@@ -80,7 +80,7 @@ def read_header(file: IO[bytes], name: str, most_values: int = MOST_VALUES) -> H
     if len(shape) > _MOST_SIDES:
         raise InvalidSubmission(f"{name} has {len(shape)} dimensions; at most {_MOST_SIDES} are allowed.")
     if any(type(side) is not int or side < 0 for side in shape):
-        raise InvalidSubmission(f"{name} has an invalid shape: its dimensions must be whole numbers from 0.")
+        raise InvalidSubmission(f"{name} has an invalid shape: its dimensions must be non-negative integers.")
     if math.prod(max(side, 1) for side in shape) > most_values:  # NumPy refuses long sides beside 0, too
         raise InvalidSubmission(f"{name} has the shape {shown_shape(shape)}; the limit is {most_values:,} values.")
     return Header(shape, dtype, by_column, begin.tell())

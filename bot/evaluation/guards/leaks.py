@@ -243,5 +243,5 @@ def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) 
         )
     varies = view.test[column].nunique() > 1 if len(view.test) else True
     in_test = "" if varies else f"; the test rows all have the same {column!r}, so it does not help there"
-    sentence = f"the column {column!r} alone predicts {label!r} with a skill of {best:.3f} (1 is always right){in_test}"
+    sentence = f"the column {column!r} alone predicts {label!r} with a skill of {best:.3f} (1 = always right){in_test}"
     return suspicious(guard, sentence, skill=round(best, 4), column=column)

@@ -51,7 +51,7 @@ def _run(guards: Mapping[str, str], looked_at: Any, seconds: float) -> tuple[Gua
     findings = []
     for name, path in guards.items():
         if time.monotonic() - start > seconds:
-            findings.append(not_run(name, f"skipped: no time left within {seconds:g} s"))
+            findings.append(not_run(name, f"skipped: the limit of {seconds:g} s was reached"))
         else:
             findings.append(_run_guard(name, path, looked_at))
     return tuple(findings)

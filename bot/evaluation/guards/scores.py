@@ -68,7 +68,7 @@ def trained_on_the_future(guard: str, view: GuardedView) -> GuardFinding:
         time_column = time_column or name
     if time_column is None:
         return guard_passed(guard, "no column separates training and test rows by time")
-    sentence = f"{time_column!r} separates validation rows from training rows in time, as it separates test rows"
+    sentence = f"{time_column!r} separates validation rows from training rows in time, just as it separates test rows"
     return guard_passed(guard, sentence)
 
 

@@ -54,7 +54,7 @@ def several_rows(layout: Layout) -> Layout:
     if prediction_kind(layout.card) != "text" or len(layout.label_columns) > 1:
         return layout
     texts = {rows[0]: " ".join(filter(None, (labels[row][0] for row in rows))) for rows in of_id.values()}
-    note = f"the rows that share one {layout.id_column} make up one label"
+    note = f"rows with the same {layout.id_column} make up one label"
     return replace(layout, classes=None, groups=ids, form=JoinedRowMapping(texts), notes=(note,))
 
 

@@ -269,13 +269,13 @@ def _like_training(tables: MainTables) -> list[str]:
 def _table_lines(tables: MainTables, name: str) -> list[str]:
     columns, read = tables.columns(name), tables.read_rows(name)
     if name != tables.train:
-        return [f"Columns in {read}:", *column_lines(columns)]
+        return [f"Columns, based on {read}:", *column_lines(columns)]
     lines, like, targets = [], _like_training(tables), tables.target_columns[:_TARGETS]
     if like:
         verb, missing = "have" if len(like) > 1 else "has", _names(tables.target_columns, 3)
         lines.append(f"{' and '.join(like)} {verb} the same columns{f' except {missing}' if missing else ''}.")
     columns = [column for column in columns if column.name not in targets]
-    lines.append(f"Columns{' other than the targets' if targets else ''} in {read}:")
+    lines.append(f"Columns{' other than the targets' if targets else ''}, based on {read}:")
     return [*lines, *column_lines(columns), *oddity_lines(columns)]
 
 

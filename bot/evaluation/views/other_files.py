@@ -159,7 +159,7 @@ def swap_sibling(source: Path, target: Path, withheld: WithheldRows, validation:
         keys = {cells[row] for row in (validation if word == "test" else withheld.rows)}
         part = (row for row in trained.rows() if (row[key_place] in keys) == (word == "test"))
         count = write_table(target, trained.header, part, trained.delimiter)
-        stand_ins = f"kept the {count} rows that belong to the pseudo-test rows"
+        stand_ins = f"kept the {count} rows with ids of pseudo-test rows"
         return f"{source.name}: {stand_ins if word == 'test' else 'rows with withheld ids removed'}"
     return None
 

@@ -115,7 +115,7 @@ def strata_of(
         order = sorted(labelled, key=lambda row: (float(layout.truth(row)[0]), row))
         count = max(1, min(_QUANTILES, len(order) // min_rows))
         bins = {f"{i:02d}": order[len(order) * i // count : len(order) * (i + 1) // count] for i in range(count)}
-        return bins, "stratified", f"each quantile of {layout.label_columns[0]} in every part"
+        return bins, "stratified", f"each part covers all quantiles of {layout.label_columns[0]}"
     if not layout.is_classification and (layout.form is not ONE_BY_ONE or prediction_kind(layout.card) == "text"):
         return {"all": labelled}, "random", "the labels are neither classes nor numbers"
     classes = by_class(layout, labelled)
@@ -123,7 +123,7 @@ def strata_of(
     if sum(map(len, large_classes.values())) * 2 < len(labelled):
         return {"all": labelled}, "random", "most classes are too small to split"
     small = len(classes) - len(large_classes)
-    note = f"each of the {len(large_classes)} classes in every part"
+    note = f"each part contains the same {len(large_classes)} classes"
     few_words = "only one or two" if min_rows == PART_COUNT else f"fewer than {min_rows}"
     note += f"; {small} classes with {few_words} rows stay in train" if small else ""
     return large_classes, "stratified", note

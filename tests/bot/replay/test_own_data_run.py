@@ -63,7 +63,7 @@ def test_a_folder_is_solved_without_answers_and_its_package_predicts_new_rows(bo
     done = bot("solve", tmp_path / "flowers", *STEPS, "--notes", notes, "--out", tmp_path / "runs")
     assert done.exit_code == 0, done.output
     assert "target: `label`, the only column missing from test.csv" in done.stderr
-    assert "each of the 2 classes in every part" in done.stderr
+    assert "each part contains the same 2 classes" in done.stderr
     (result,) = results(done)
     run = Path(result["run"])
     assert result["own_data"] and result["score"] is None and result["valid_submission"]

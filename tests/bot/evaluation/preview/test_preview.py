@@ -193,7 +193,7 @@ def test_a_view_shows_how_its_rows_were_drawn(tmp_path):
     text = preview(tmp_path / "data", task, tmp_path / "labels")
     assert (
         f"Of the 200 training rows, {info.train_rows} are in train.csv with labels, and {info.validation_rows} (30%) are in "
-        "validation.csv without labels: sampled at random, stratified by y: each of the 2 classes in every part."
+        "validation.csv without labels: sampled at random, stratified by y: each part contains the same 2 classes."
     ) in text
     assert "validation.csv and test.csv have the same columns except y." in text
 
