@@ -64,7 +64,7 @@ class FormActions:
         """Return the competition of a form, which a daemon must know, or it would never read the order."""
         name, names = _field(form, "competition"), sorted(self._sources.settings.competitions)
         if name not in names:
-            raise UsageError(f"{name} is not among the competitions in bot.toml: {did_you_mean(name, names)}")
+            raise UsageError(f"{name} is not configured in bot.toml: {did_you_mean(name, names)}")
         return name
 
 

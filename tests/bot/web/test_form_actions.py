@@ -141,7 +141,7 @@ async def test_what_is_to_count_in_the_end_is_chosen_and_shown(owner: httpx2.Asy
     [
         ("note", {"competition": SPOOKY, "text": " "}, "missing field in the form: text"),
         ("note", {"competition": SPOOKY, "text": "x" * 4_001}, "may have 4000"),
-        ("note", {"competition": "titanic", "text": "x"}, "titanic is not among the competitions"),
+        ("note", {"competition": "titanic", "text": "x"}, "titanic is not configured in bot.toml"),
         ("control", {"competition": SPOOKY, "state": "gone"}, "state must be one of"),
         ("control", {"state": "paused"}, "missing field in the form: competition"),
         ("approve", {"id": "9", "verdict": "approved"}, "no submission 9 is waiting"),
