@@ -37,7 +37,7 @@ class Workspace:
 
 
 def check_request(request: ExecutionRequest) -> None:
-    """Raise ValueError for an invalid request: names with a slash, or no time limit."""
+    """Raise ValueError for an invalid request: unsafe or reserved names, or no time limit."""
     parts = [part for name in request.mounts for part in name.split("/", _MOST_PARTS - 1)]
     input_parts = [part for name in request.inputs for part in name.split("/")]
     names = (request.execution_id, *request.keep, *request.keep_folders, *parts, *input_parts)
@@ -90,7 +90,7 @@ def fresh_workspace(request: ExecutionRequest) -> Iterator[Workspace]:
         yield workspace
     finally:
         remove_tree(tmp)
-        remove_tree(folder.path)  # last: by it the rest is found again after a crash
+        remove_tree(folder.path)  # last: a later run finds what a crash left through it
 
 
 def remove_tree(folder: Path) -> None:

@@ -53,7 +53,7 @@ class Systemd:
     def stopping(self, status: str = "") -> None:
         """Report that the daemon is ending; from now on the unit's TimeoutStopSec ends one that hangs, not the watchdog.
 
-        What proves that it works has ended, so that it would seem to hang.
+        Pings stop during the shutdown, so the watchdog would take the daemon for hung.
         """
         watchdog = "" if self.watchdog_seconds is None else f"WATCHDOG_USEC={_ENDING_SECONDS * 1_000_000}"
         self._send("STOPPING=1", watchdog, self._line(status))

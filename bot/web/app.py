@@ -27,9 +27,9 @@ from state.errors import BotError, UsageError
 
 MAX_PAGES = 64
 """Pages that are kept."""
-STALE = 60.0
+SHOW_CACHED_SECONDS = 60.0
 """Seconds for which a page is shown as it was last read; its stream brings it up to date within a second."""
-OLDEST = 15.0
+REREAD_SECONDS = 15.0
 """Seconds after which a page is read again even if nothing was written: it says how long ago things were."""
 
 
@@ -38,7 +38,7 @@ class _CachedPage:
     lock: threading.Lock = field(default_factory=threading.Lock)
     page: Page | None = None
     version: Version = ()
-    read_at: float = -STALE
+    read_at: float = -SHOW_CACHED_SECONDS
     """By the process's clock."""
 
 
@@ -52,7 +52,7 @@ class PageCache:
     def last(self, address: str, read: Callable[[], Page], version: Callable[[], Version]) -> Page:
         """Return a page as it was a moment ago, or as it is now if nobody has looked at it for a while."""
         cached = self._cached(address)
-        if cached.page is not None and time.monotonic() - cached.read_at < STALE:
+        if cached.page is not None and time.monotonic() - cached.read_at < SHOW_CACHED_SECONDS:
             return cached.page
         return self.now(address, read, version)
 
@@ -60,7 +60,8 @@ class PageCache:
         """Return a page as it is now; an unchanged one is not read again."""
         cached, current_version = self._cached(address), version()
         with cached.lock:
-            if cached.page is None or cached.version != current_version or time.monotonic() - cached.read_at >= OLDEST:
+            is_old = time.monotonic() - cached.read_at >= REREAD_SECONDS
+            if cached.page is None or cached.version != current_version or is_old:
                 cached.page, cached.version, cached.read_at = read(), current_version, time.monotonic()
             return cached.page
 
@@ -89,9 +90,9 @@ _STATIC = Path(__file__).parent / "static"
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _AN_HOUR = {"Cache-Control": "private, max-age=3600"}
 _FILES = {"report.html": "text/html", "submission.csv": "text/csv"}
-_OF_REPORTS = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
+_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
 # A report is no page of this origin: nothing in it, whoever wrote it, could act as one.
-_OF_REPORTS += "sandbox allow-downloads allow-popups allow-popups-to-escape-sandbox"
+_REPORT_POLICY += "sandbox allow-downloads allow-popups allow-popups-to-escape-sandbox"
 
 PageReader = tuple[Callable[[], Page], Callable[[], Version]]
 """What reads a page, and its version, which differs once something that it shows was written."""
@@ -159,7 +160,7 @@ class Application:
         if name not in _FILES or not (folder.path / name).is_file():
             raise HTTPException(404)
         return FileResponse(
-            folder.path / name, media_type=_FILES[name], headers={"Content-Security-Policy": _OF_REPORTS}
+            folder.path / name, media_type=_FILES[name], headers={"Content-Security-Policy": _REPORT_POLICY}
         )
 
     async def _act(self, request: Request) -> Response:
@@ -189,7 +190,8 @@ def _back(form: Mapping[str, str]) -> str:
 
 async def _failed(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        return refuse(error.status_code, f"No such page: {request.url.path}", "/")
+        sentence = "This page takes no such request" if error.status_code == 405 else "No such page"
+        return refuse(error.status_code, f"{sentence}: {request.url.path}", "/")
     if isinstance(error, BotError):
         return refuse(404 if isinstance(error, UsageError) else 503, str(error), "/")
     # The page's log holds the traceback.
@@ -208,7 +210,7 @@ async def changes(read: Callable[[], Page], version: Callable[[], Version]) -> A
         sent_digests |= {part.id: part.digest for part in changed}
         yield event(changed) if changed else _HEARTBEAT
         await asyncio.sleep(PAUSE_FACTOR * read_seconds)
-        for _ in range(round(OLDEST / PAUSE)):
+        for _ in range(round(REREAD_SECONDS / PAUSE)):
             if await asyncio.to_thread(_version, version) != last_version:
                 break
             await asyncio.sleep(PAUSE)

@@ -1,6 +1,6 @@
-"""What of a request beside its conversation is passed on: the keys that each dialect has, and their bounds.
+"""Request settings that the gateway forwards, by API dialect, and their bounds.
 
-Keys that are not named here are left out, in objects too: what an endpoint makes of them is not known.
+Keys that are not named here are dropped, in nested objects too: what an endpoint makes of them is unknown.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 MOST_TOKENS = 10_000_000
 """Of a whole answer."""
-_MOST_THOUGHTS = 128_000
+_MAX_THINKING_TOKENS = 128_000
 """Tokens."""
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
@@ -18,30 +18,30 @@ Words = Annotated[list[Word], Field(max_length=200)]
 Text = Annotated[str, Field(max_length=100_000)]
 Stop = Annotated[str, Field(max_length=1000)]
 Stops = Annotated[list[Stop], Field(max_length=64)]
-Thoughts = Annotated[int, Field(ge=0, le=_MOST_THOUGHTS)]
+Thoughts = Annotated[int, Field(ge=0, le=_MAX_THINKING_TOKENS)]
 Count = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
-def _refers_to_itself(schema: dict[str, Any]) -> dict[str, Any]:
-    if wrong := next(_addresses(schema), None):
-        raise ValueError(f"a schema refers to its own parts alone, not to {wrong[:100]!r}")
+def _check_local_references(schema: dict[str, Any]) -> dict[str, Any]:
+    if wrong := next(_external_references(schema), None):
+        raise ValueError(f"a schema may refer only to its own parts, not to {wrong[:100]!r}")
     return schema
 
 
-def _addresses(value: object, *, of_part: bool = False) -> Iterator[str]:
+def _external_references(value: object, *, of_part: bool = False) -> Iterator[str]:
     """Yield what a schema refers to outside of itself, which an endpoint would fetch; a part's `$id` turns `#` elsewhere."""
     if isinstance(value, list):
         for item in value:
-            yield from _addresses(item, of_part=True)
+            yield from _external_references(item, of_part=True)
     elif isinstance(value, dict):
         for key, item in value.items():
             is_reference = key in ("$ref", "$dynamicRef", "$recursiveRef") or (of_part and key == "$id")
             if is_reference and isinstance(item, str | list) and not str(item).startswith("#"):
                 yield str(item)
-            yield from _addresses(item, of_part=True)
+            yield from _external_references(item, of_part=True)
 
 
-Schema = Annotated[dict[str, Any], AfterValidator(_refers_to_itself)]
+Schema = Annotated[dict[str, Any], AfterValidator(_check_local_references)]
 
 
 class Fields(BaseModel):

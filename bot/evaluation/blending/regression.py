@@ -30,7 +30,7 @@ from scrapers.snapshots.card import TaskCard
 
 Values = NDArray[np.float64]
 
-MEMBERS = 60
+MEMBERS = 120
 """Most members of a regression."""
 _MIN_WEIGHT_SHARE = 0.005
 """Share of the sum of all sizes below which a weight is left out."""

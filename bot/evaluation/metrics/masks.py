@@ -1,7 +1,7 @@
 """Metrics of masks that are written as run lengths: Dice and F-beta, mean average precision over IoU thresholds.
 
-NaN where a text is no run lengths. The order in which pixels are counted falls out, as only overlaps count; so does the
-images' size, and a run beyond an image's end is not noticed. Several prediction columns are scored as more rows.
+NaN where a text is not run lengths. Only overlaps count, so neither the order of pixels nor the size of the images matters,
+and a run beyond an image's end goes undetected. Several prediction columns are scored as more rows.
 """
 
 import math

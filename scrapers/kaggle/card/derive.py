@@ -110,8 +110,8 @@ def derive(
     """Derive the task card.
 
     Where a field is open there is no card, and `missing` says for each such field what the owner may write into bot.toml.
-    Without the evidence's tables the columns are never certain. The owner's word in bot.toml, `own`, goes before all else,
-    and then what `source` has read on the competition's pages.
+    Without the evidence's tables the columns are never certain. `overrides` (bot.toml) win over `read`, which `source` read on
+    the competition's pages.
     """
     overrides = overrides or CardOverrides()
     if read is not None:
