@@ -62,18 +62,18 @@ class BubblewrapSandbox(LocalSandbox):
     def describe(self) -> SandboxDescription:
         """Return what it cannot contain here."""
         gaps = [
-            "memory is summed five times a second, so a burst over several processes can exceed the limit; the kernel "
-            "limits each single process",
-            "memory of the kernel itself (socket and pipe buffers) is not counted, nor are files without a name that lie "
-            "in a socket; it ends when the machine has hardly any memory or disk left",
-            "with a GPU, memory that is shared without a file is not counted either",
-            "the kernel is shared: its vulnerabilities are reachable except through filtered calls",
-            "GPU memory is not limited and the driver is reached directly; the execution has the GPU to itself",
+            "total memory is checked five times per second, so a burst across several processes can exceed the limit; "
+            "the kernel limits only each single process",
+            "kernel memory (socket and pipe buffers) and unnamed files held in a socket are not counted; the script is "
+            "stopped when the machine is almost out of memory or disk space",
+            "with a GPU, anonymous shared memory is not counted either",
+            "the kernel is shared: scripts can exploit its bugs through unfiltered system calls",
+            "GPU memory is not limited, and scripts access the driver directly; the execution has the GPU to itself",
         ]
         if seccomp_program() is None:
             gaps.append("no system call filter: libseccomp is missing (Debian package libseccomp2)")
         if not choose_identity().counted:
-            gaps.append("only the watcher limits the number of processes")
+            gaps.append("the number of processes is limited by periodic checks, not by the kernel")
         return self._describe("bubblewrap", tuple(gaps))
 
     def start(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
@@ -155,7 +155,7 @@ class BubblewrapSandbox(LocalSandbox):
 
     def _refuse_shown(self, folder: Path) -> None:
         if visible := self._visible.shows(folder):
-            raise PermissionError(f"the run folder {folder} lies in {visible}, which scripts can read")
+            raise PermissionError(f"the run folder {folder} is inside {visible}, which scripts can read")
 
 
 def _tree(pid: int, *, idle: bool = False) -> ProcessTree:

@@ -34,4 +34,6 @@ def choose(
             if problem is None:
                 return sandbox
             problems.append(problem)
-    raise UsageError(f"{' '.join(problems)} Fix that, or pass another --sandbox; --sandbox process isolates nothing.")
+    raise UsageError(
+        f"{' '.join(problems)} Fix this, or choose a different --sandbox; --sandbox process provides no isolation."
+    )

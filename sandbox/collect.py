@@ -70,8 +70,8 @@ def collect_folder(work: Path, name: str, out: Path, mounted: Container[str] = (
     files = [(parent, name) for parent, name in files if (parent / name).relative_to(work).as_posix() not in mounted]
     size = sum((parent / name).lstat().st_size for parent, name in files)
     if len(files) > FOLDER_FILES or size > FOLDER_BYTES:
-        limit = f"{FOLDER_FILES} files of {FOLDER_BYTES // 1000**2} MB together"
-        return f"it holds {len(files)} files of {size / 1000**2:.0f} MB; the limit is {limit}"
+        limit = f"{FOLDER_FILES} files, {FOLDER_BYTES // 1000**2} MB in total"
+        return f"it contains {len(files)} files, {size / 1000**2:.0f} MB in total; the limit is {limit}"
     for folder, file in files:
         target = out / folder.relative_to(work)
         target.mkdir(parents=True, exist_ok=True)
@@ -104,13 +104,13 @@ def _take(folder: int, name: str, out: Path, cap: int) -> str | None:
 
 def _refusal(status: os.stat_result, cap: int) -> str | None:
     if stat.S_ISLNK(status.st_mode):
-        return "it is a link"
+        return "it is a symbolic link"
     if not stat.S_ISREG(status.st_mode):
-        return f"it is not a plain file but a {_KINDS.get(stat.S_IFMT(status.st_mode), 'device')}"
+        return f"it is a {_KINDS.get(stat.S_IFMT(status.st_mode), 'device')}, not a regular file"
     if status.st_nlink != 1:
         return "it is a hard link"
     if status.st_size > cap:
-        return f"its {status.st_size} bytes are more than the {cap} allowed"
+        return f"it has {status.st_size} bytes; the limit is {cap}"
     return None
 
 

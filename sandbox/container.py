@@ -239,7 +239,7 @@ def _create(engine: DockerClient, options: Mapping[str, Any]) -> None:
             stale.remove(v=True, force=True)
             engine.containers.create(**options)
     except ImageNotFound as error:
-        raise EngineError(f"No image {options['image']}: run `make image`.") from error
+        raise EngineError(f"Docker image {options['image']} not found: run `make image`.") from error
     except ENGINE_FAILURES as error:
         raise EngineError(f"Cannot create the container: {say(error)}") from error
 

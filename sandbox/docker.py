@@ -60,8 +60,8 @@ class DockerSandbox(LocalSandbox):
         facts = json.loads(output)
         if self._environment and facts["python"].split(".")[:2] != self._environment.record.python.split(".")[:2]:
             return (
-                f"The environment {self._environment.name} is for Python {self._environment.record.python}, and the image has "
-                f"{facts['python']}: run `make image`."
+                f"The environment {self._environment.name} requires Python {self._environment.record.python}, but the "
+                f"image has {facts['python']}: run `make image`."
             )
         self._image_facts = f"{', '.join(image.tags)} {image.id}", facts["python"], facts["packages"]
         return None
@@ -72,11 +72,12 @@ class DockerSandbox(LocalSandbox):
         return SandboxDescription(
             name="docker",
             gaps=(
-                "the kernel is shared unless the runtime is gVisor: its vulnerabilities are reachable except through "
-                "filtered calls",
-                "the system call filter is Docker's: io_uring is allowed before Docker 25, vsock before 23",
-                "the size of the working folder is measured a few times a second, so a burst can exceed its limit",
-                "access to the engine equals root access for the bot",
+                "the kernel is shared unless the runtime is gVisor: scripts can exploit its bugs through unfiltered "
+                "system calls",
+                "system calls are filtered by Docker's default profile, which allows io_uring before Docker 25 and "
+                "vsock before Docker 23",
+                "the size of the working folder is measured a few times per second, so a burst can exceed its limit",
+                "access to the Docker engine gives the bot root access",
                 "GPU memory is not limited; the execution has the GPU to itself",
             ),
             python=python,

@@ -72,25 +72,26 @@ def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: 
     folder is.
     """
     if ending.reaped.exit_code is None:
-        return Verdict(ExitReason.INFRASTRUCTURE, "A process could not be killed: it hangs in the kernel.")
+        return Verdict(ExitReason.INFRASTRUCTURE, "A process could not be killed because it is stuck in the kernel.")
     if ending.engine and ending.reaped.exit_code != 0 and ending.breach is None:
         return Verdict(ExitReason.INFRASTRUCTURE, f"The sandbox could not start the script: {ending.engine}")
     tail = ending.output.text()[-_TAIL:]
     no_gpu_memory = _lacks_gpu_memory(tail)
     if ending.breach is not None:
-        notes = ["One of its processes was killed for memory earlier."] if ending.reaped.out_of_memory else []
+        out_of_memory = "One of its processes was killed earlier for using too much memory."
+        notes = [out_of_memory] if ending.reaped.out_of_memory else []
         return Verdict(ending.breach.reason, ending.breach.detail, notes)
     if ending.reaped.exit_code == 0:
         ran_out = ending.reaped.out_of_memory or _NO_MEMORY.search(tail) or no_gpu_memory
-        notes = ["Part of it ran out of memory, but it exited normally."] if ran_out else []
+        notes = ["Part of the script ran out of memory, but it exited normally."] if ran_out else []
         return Verdict(ExitReason.FINISHED, None, notes)
     if ending.reaped.out_of_memory:
-        detail = f"It or a process that it started was killed for memory; {limits.memory_bytes} bytes allowed."
+        detail = f"It or its child was killed for using too much memory; the limit is {limits.memory_bytes} bytes."
         return Verdict(ExitReason.OUT_OF_MEMORY, detail)
     if no_gpu_memory:
         peak = ending.peak_gpu_memory_bytes
-        peak_text = "." if peak is None else f"; it used up to {peak} bytes."
-        return Verdict(ExitReason.GPU_OUT_OF_MEMORY, f"It was refused more memory of its GPU{peak_text}")
+        peak_text = "" if peak is None else f" (peak usage: {peak} bytes)"
+        return Verdict(ExitReason.GPU_OUT_OF_MEMORY, f"It ran out of GPU memory{peak_text}.")
     return _error(ending.reaped.exit_code, tail, limits, host_oom=host_oom, disk_full=disk_full)
 
 
@@ -98,13 +99,14 @@ def _error(code: int, tail: str, limits: Limits, *, host_oom: bool, disk_full: b
     if _NO_SPACE.search(tail) and disk_full:
         return Verdict(ExitReason.INFRASTRUCTURE, "The disk of the working folder is full.")
     if _NO_MEMORY.search(tail):
-        return Verdict(ExitReason.OUT_OF_MEMORY, f"It was refused more memory; {limits.memory_bytes} bytes allowed.")
+        return Verdict(ExitReason.OUT_OF_MEMORY, f"It ran out of memory; the limit is {limits.memory_bytes} bytes.")
     if code == _KILLED and host_oom:
         return Verdict(ExitReason.OUT_OF_MEMORY, "The system ran out of memory and killed it.")
     if _FILE_TOO_LARGE.search(tail) or _NO_SPACE.search(tail):
-        return Verdict(ExitReason.DISK_LIMIT, f"It may write {limits.written_bytes} bytes of files.")
+        return Verdict(ExitReason.DISK_LIMIT, f"It tried to write more than {limits.written_bytes} bytes of files.")
     if _NO_PROCESS.search(tail):
-        return Verdict(ExitReason.PROCESS_LIMIT, f"It may run {limits.processes} processes and threads at once.")
+        detail = f"It tried to run more than {limits.processes} processes and threads at once."
+        return Verdict(ExitReason.PROCESS_LIMIT, detail)
     if code - 128 in set(signal.Signals):
         return Verdict(ExitReason.ERROR, f"It was killed by {signal.Signals(code - 128).name}.")
     return Verdict(ExitReason.ERROR)
@@ -176,7 +178,7 @@ class LocalSandbox(ABC):
             ValueError: No caller should make this request.
         """
         if type(self).start_lab is LocalSandbox.start_lab:
-            raise UsageError("a lab needs --sandbox bubblewrap or docker")
+            raise UsageError("labs require --sandbox bubblewrap or --sandbox docker")
         async with open_session(request, self.start_lab, self.search_paths) as lab:
             yield lab
 
@@ -257,7 +259,7 @@ def execute(
     """Run an execution in this thread; the engine's own failures become an outcome."""
     for folder in (request.view, *request.mounts.values(), *request.inputs.values()):
         if not folder.is_dir():
-            return _failure(f"No such folder: {folder}.")
+            return _failure(f"Folder not found: {folder}.")
     try:
         with fresh_workspace(request) as workspace, metered(request.lease.gpus) as meter:
             supervisor, ooms = Supervisor(request, stop, watch, meter, pause), oom_kills()

@@ -50,7 +50,7 @@ class Identity:
         for path in paths:
             bits = 0o005 if path.is_dir() else 0o004
             if self.changes_user and path.stat().st_mode & bits != bits:
-                raise PermissionError(f"{path} is not readable by others, as a script is (chmod -R o+rX)")
+                raise PermissionError(f"scripts run as another user, who cannot read {path}: run `chmod -R o+rX` on it")
 
     def accounts(self) -> dict[str, bytes]:
         """Return the files by which the script knows users and hosts: itself, and nobody else's names."""

@@ -167,7 +167,7 @@ class Leases:
                     raise
                 cores = next(filter(None, map(self._try_cores, range(count - 1, 0, -1))), {})
                 if say:
-                    say("running on the free cores" if cores else "running on a core shared with others")
+                    say("running on the free cores" if cores else "running on a core that other processes also use")
             stack.callback(_release, cores)
             yield Lease(tuple(cores) or (self._cores[os.getpid() % len(self._cores)],), uuids)
 
@@ -188,7 +188,7 @@ class Leases:
                 while not line.is_first(place) or (holding := attempt()) is None:
                     now = time.monotonic()
                     if now >= deadline:
-                        raise NoneFree(f"{subject} did not come free in {now - start:.0f} s{self._shortage(kind)}.")
+                        raise NoneFree(f"{subject} did not become free in {now - start:.0f} s{self._shortage(kind)}.")
                     if say and now >= report_at:
                         since = datetime.now().astimezone() - timedelta(seconds=now - start)
                         say(f"waiting since {since:%H:%M:%S} for {subject}{self._shortage(kind)}")
@@ -233,7 +233,7 @@ class Leases:
             await asyncio.sleep(_PAUSE)
         for uuid in locks_by_gpu.keys() & self._withheld.keys():
             if say:
-                say(f"GPU {uuid} is withheld: an execution that has ended did not release its memory")
+                say(f"GPU {uuid} is withheld: a finished execution did not release its memory")
 
     def _try_withheld(self) -> set[str]:
         """Release the GPUs whose memory was freed, and return the others."""
@@ -251,7 +251,7 @@ class Leases:
             holder_pids = holders(self._folder / f"cpu-{core}" for core in self._cores)
             names = [_process_name(pid) for pid in holder_pids if pid != os.getpid()]
             return f", in use by {' and '.join(names)}" if names else ""
-        reasons = [f"{uuid} still holds memory of an execution that has ended" for uuid in self._withheld]
+        reasons = [f"{uuid} still holds memory from an execution that has ended" for uuid in self._withheld]
         if self._shares == 1:
             reasons += [
                 f"{gpu.uuid} is used by process {pids[0]}"

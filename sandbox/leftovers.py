@@ -56,7 +56,7 @@ def _remove_container(name: str) -> str:
         with connect() as engine:
             engine.api.remove_container(name, v=True, force=True)
     except ENGINE_FAILURES as error:
-        return f"container {name} stays: {say(error)}"
+        return f"cannot remove container {name}: {say(error)}"
     return f"removed container {name}"
 
 
@@ -85,10 +85,10 @@ def remove_orphaned_folder(folder: OwnedFolder) -> str:
     label = label_of(folder.out)
     killed = kill_all(lambda: [process for process in psutil.process_iter() if _mark(process).startswith(f"{label}.")])
     if mounts := _unmount(folder.path):
-        return f"{folder.path} stays: {', '.join(mounts)} cannot be unmounted"
+        return f"cannot remove {folder.path}: {', '.join(mounts)} cannot be unmounted"
     for path in (*_temporary_folders(folder.out), folder.path):
         remove_tree(path)
-    return f"removed {folder.path}" + (f" and ended {killed} process(es) of it" if killed else "")
+    return f"removed {folder.path}" + (f" and ended {killed} of its processes" if killed else "")
 
 
 def own_bytes(folders: Iterable[Path]) -> int:

@@ -154,7 +154,7 @@ def _open_lock(path: Path) -> int:
         descriptor = os.open(path, os.O_RDONLY | _OPEN)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(f"{path} is not a plain file")
+        raise OSError(f"{path} is not a regular file")
     return descriptor
 
 

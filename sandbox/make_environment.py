@@ -69,12 +69,12 @@ def make_environment(folder: Path, name: str, recipe: Recipe) -> ScriptEnvironme
     with _exclusive(folder, name):
         if name in {environment.name for environment in environments_in(folder)[0]}:
             raise UsageError(
-                f"the environment {name} already exists: `bot env remove {name}` first, or choose another name"
+                f"the environment {name} already exists: run `bot env remove {name}` first, or choose another name"
             )
         _ensure_ours(folder / name)
         free, needed_gb = shutil.disk_usage(folder).free / 1e9, estimate_gigabytes(recipe) + _ROOM_GB
         if free < needed_gb:
-            raise UsageError(f"{folder} has {free:.1f} GB free, and {needed_gb:.1f} GB are required")
+            raise UsageError(f"{folder} has {free:.1f} GB free, but {needed_gb:.1f} GB are required")
         return _make(folder / name, recipe)
 
 
@@ -85,7 +85,7 @@ def remove_environment(folder: Path, name: str) -> None:
     """
     path = folder / name
     if name not in {*(environment.name for environment in environments_in(folder)[0]), *environments_in(folder)[1]}:
-        raise UsageError(f"no environment {name} in {folder}")
+        raise UsageError(f"environment {name} not found in {folder}")
     with _exclusive(folder, name):
         _ensure_ours(path)
         try:
@@ -97,8 +97,8 @@ def remove_environment(folder: Path, name: str) -> None:
         except OSError as error:
             reason = error.strerror or error
             raise UsageError(
-                f"{path} cannot be removed: {reason}; a pip or a script may still be writing to it: stop it and remove the "
-                "environment again"
+                f"{path} cannot be removed: {reason}. If pip or a script is still writing to it, stop that process and "
+                "try again"
             ) from error
 
 
@@ -179,8 +179,8 @@ def _run(command: Sequence[str], folder: Path) -> None:
     )
     if result.returncode:
         raise InfrastructureFailure(
-            f"{Path(command[0]).name} ended with {result.returncode}; see its output above. Downloads are cached: run "
-            "the same command again to continue"
+            f"{Path(command[0]).name} failed with exit status {result.returncode}; see its output above. Downloads are "
+            "cached: run the same command again to continue"
         )
 
 
@@ -188,7 +188,7 @@ def _run(command: Sequence[str], folder: Path) -> None:
 def _exclusive(folder: Path, name: str) -> Iterator[None]:
     lock = lock_within_seconds(folder / f".{name}.lock")
     if lock is None:
-        raise UsageError(f"another `bot env` is working on the environment {name}: wait until it ends, or stop it")
+        raise UsageError(f"another `bot env` command is using the environment {name}: wait until it ends, or stop it")
     try:
         yield
     finally:
@@ -197,4 +197,4 @@ def _exclusive(folder: Path, name: str) -> Iterator[None]:
 
 def _ensure_ours(path: Path) -> None:
     if path.exists() and not (path / "pyvenv.cfg").is_file() and any(path.iterdir()):
-        raise UsageError(f"{path} is not an environment made by the bot: move it, or choose another name")
+        raise UsageError(f"{path} is not an environment created by the bot: move it, or choose another name")

@@ -24,15 +24,15 @@ class ProcessSandbox(LocalSandbox):
         return self._describe(
             "process",
             (
-                "it can read and write whatever the bot's user can: labels, other views, secrets, and data/ itself",
-                "the network is open",
-                "if the bot is killed, the script ends too, but its child processes live until a bot with the same folder "
-                "of runs starts",
-                "a process that detaches and clears its environment is not found",
-                "memory, processes and files are checked five times a second, so a burst can exceed the limits",
-                "an idle execution can raise its own priority; a session that it starts briefly has normal priority",
-                "files outside the working and the temporary folder are not counted",
-                "Kaggle's folders are recognised by name in the script's text, not in paths composed at run time",
+                "scripts can read and write all that the bot's user can: labels, other views, secrets and data/ itself",
+                "network access is not restricted",
+                "if the bot is killed, the script ends too, but its child processes keep running until a bot with the "
+                "same runs folder starts",
+                "a process that detaches and clears its environment cannot be tracked",
+                "memory, processes and files are checked five times per second, so a burst can exceed the limits",
+                "an idle execution can raise its own priority; a new session runs at normal priority for a moment",
+                "files outside the working and temporary folders are not counted",
+                "Kaggle's folders are recognised only by name in the script's text, not in paths built at run time",
             ),
         )
 

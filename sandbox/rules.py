@@ -21,12 +21,12 @@ class RuleSettings(ClosedModel):
     """Thresholds of the rules; a false end costs more than a late one."""
 
     silent_minutes: float = Field(
-        default=10.0, ge=0, description="stop a script after this many minutes without output or CPU time (0: never)"
+        default=10.0, ge=0, description="stop a script after this many minutes without output or CPU use (0: never)"
     )
     free_disk_bytes: int = Field(
         default=500_000_000,
         ge=0,
-        description="free disk space, in bytes, below which a writing script is stopped (0: never)",
+        description="stop a writing script when the disk has less free space than this, in bytes (0: never)",
     )
 
 
@@ -56,7 +56,7 @@ class Rules:
         self._printed = False
         for name, reason in rules.items():
             if reason:
-                return Breach(ExitReason.KILLED_BY_RULE, f"The limit on {name} ended it: {reason}.")
+                return Breach(ExitReason.KILLED_BY_RULE, f"The {name} rule stopped it: {reason}.")
         return None
 
     def _silence(self, usage: ResourceUsage) -> str | None:
@@ -81,7 +81,7 @@ class Rules:
         free = self._free(self._out)
         if free >= self._settings.free_disk_bytes:
             return None
-        return f"it wrote {usage.written_bytes} bytes, and only {free} are left on the disk of the run folder"
+        return f"it wrote {usage.written_bytes} bytes, but only {free} are free on the run folder's disk"
 
 
 def _free_bytes(folder: Path) -> int:

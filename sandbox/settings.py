@@ -23,36 +23,36 @@ class SandboxSettings(ClosedModel):
     environment: str | None = Field(
         default=None,
         pattern=PLAIN_NAME,
-        description="environment of scripts, from `bot env create` (default: `default` if it exists, else the bot's packages)",
+        description="environment for scripts, from `bot env create` (default: `default` if it exists, or the bot's packages)",
         examples=["vision"],
     )
     environments: SettingsPath | None = Field(
         default=None,
-        description="folder of environments (default: in the user's data folder)",
+        description="folder for environments (default: in the user's data folder)",
         examples=["/srv/environments"],
     )
     memory_gb: float | None = Field(
         default=None,
         gt=0,
-        description="GiB of memory per script (default: the machine's, less a reserve, divided among scripts)",
+        description="memory limit per script, in GiB (default: memory minus a reserve, divided among scripts)",
         examples=[16.0],
     )
     disk_gb: float | None = Field(
         default=None,
         gt=0,
-        description="GB that one script may write (default: half of the free space, divided among scripts)",
+        description="maximum GB that a script may write (default: half of the free space, divided among scripts)",
         examples=[20.0],
     )
     image: str | None = Field(
         default=None,
         min_length=1,
-        description="container image (default: the one from `make image`)",
+        description="container image (default: the one built by `make image`)",
         examples=["kaggle-bot-sandbox:python3.11"],
     )
     runtime: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9._-]+$",
-        description="container runtime: `runsc` (gVisor), `nvidia` or another (default: runc)",
+        description="container runtime, such as `runsc` (gVisor) or `nvidia` (default: runc)",
         examples=["nvidia"],
     )
 
@@ -75,19 +75,19 @@ class FleetSettings(ClosedModel):
     address: str | None = Field(
         default=None,
         pattern=_ADDRESS,
-        description="Ray cluster that runs scripts: `auto` for this machine's, or ray://HOST:10001 (default: none)",
+        description="Ray cluster for scripts: `auto` for the one on this machine, or ray://HOST:10001 (default: none)",
         examples=["auto"],
     )
-    cache_gb: float = Field(default=50.0, gt=0, description="GB of views and weights cached on a node")
+    cache_gb: float = Field(default=50.0, gt=0, description="size limit of a node's cache of views and weights, in GB")
     disk_gb: float = Field(
-        default=20.0, gt=0, description="GB that one script may write on a node, unless [sandbox] sets it"
+        default=20.0, gt=0, description="maximum GB that a script may write on a node, unless [sandbox] sets it"
     )
-    free_gb: float = Field(default=5.0, ge=0, description="free GB required on a node's disk")
+    free_gb: float = Field(default=5.0, ge=0, description="minimum free space on a node's disk, in GB")
 
     def at(self, address: str | None) -> Self:
         """Return it with another address, if one is given, or without one for `none`; raises UsageError for what is neither."""
         if address is None:
             return self
         if address != NO_FLEET and not re.fullmatch(_ADDRESS, address):
-            raise UsageError(f"--fleet {address}: must be `auto`, like ray://HOST:10001, or `none`")
+            raise UsageError(f"--fleet {address}: must be `auto`, `none`, or an address such as ray://HOST:10001")
         return self.model_copy(update={"address": None if address == NO_FLEET else address})

@@ -88,14 +88,16 @@ class Watcher:
         self._allow(usage, self._allowed)
         self.written_bytes = usage.bytes
         if usage.too_deep:
-            return Breach(ExitReason.DISK_LIMIT, f"It made folders nested more than {DEEPEST} levels deep.")
+            return Breach(ExitReason.DISK_LIMIT, f"It created folders nested more than {DEEPEST} levels deep.")
         if usage.bytes > self._allowed.bytes:
             return Breach(ExitReason.DISK_LIMIT, f"It wrote more than {self._limits.written_bytes} bytes of files.")
         if usage.files > self._allowed.files:
-            return Breach(ExitReason.DISK_LIMIT, f"It made more than {self._limits.files} files.")
+            return Breach(ExitReason.DISK_LIMIT, f"It created more than {self._limits.files} files.")
         free = self._free_disk()
         if free < self._reserve.disk_bytes and self._free - free > self._limits.written_bytes:
-            detail = f"Only {free} bytes are left on the disk of its working folder, which lost {self._free - free} meanwhile."
+            detail = (
+                f"Its working folder's disk has only {free} bytes free, {self._free - free} fewer than at the start."
+            )
             return Breach(ExitReason.DISK_LIMIT, detail)
         return None
 
@@ -130,7 +132,7 @@ class Watcher:
         available = psutil.virtual_memory().available
         if available >= self._reserve.memory_bytes:
             return None
-        detail = f"The machine has only {available} bytes of memory left; it used {self._memory_bytes}."
+        detail = f"The machine has only {available} bytes of memory left; its processes use {self._memory_bytes}."
         return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
     def _processes(self, members: Sequence[psutil.Process]) -> Breach | None:
@@ -151,7 +153,10 @@ class Watcher:
         self.peak_memory = max(self.peak_memory, used_bytes)
         if used_bytes <= self._limits.memory_bytes:
             return None
-        detail = f"It used {used_bytes} bytes of memory, children and files in memory included, of {self._limits.memory_bytes}."
+        detail = (
+            f"It used {used_bytes} bytes of memory, including child processes and files in memory; the limit is "
+            f"{self._limits.memory_bytes}."
+        )
         return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
     def check_written(self, members: Sequence[psutil.Process] = (), tmpfs: TmpfsUsage | None = None) -> Breach | None:

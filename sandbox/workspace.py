@@ -43,13 +43,13 @@ def check_request(request: ExecutionRequest) -> None:
     names = (request.execution_id, *request.keep, *request.keep_folders, *parts, *input_parts)
     for name in names:
         if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
-            raise ValueError(f"not a plain name: {name!r}")
+            raise ValueError(f"invalid name: {name!r}")
     if reserved := {LOG_NAME, "data", FOLDER, *parts} & set(request.keep):
         raise ValueError(f"reserved file names: {sorted(reserved)}")
     if reserved := {"data", FOLDER} & set(parts):
-        raise ValueError(f"nothing else can be mounted as {sorted(reserved)}")
+        raise ValueError(f"reserved mount names: {sorted(reserved)}")
     if not request.limits.seconds > 0:
-        raise ValueError("an execution needs a time limit above zero seconds")
+        raise ValueError("the time limit of an execution must be greater than 0 seconds")
 
 
 def start_of(request: ExecutionRequest, usual: str) -> str:

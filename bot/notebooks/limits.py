@@ -31,7 +31,7 @@ class NotebookLimits:
     @property
     def hidden_words(self) -> str:
         """The rows of the hidden test set to reckon with, in words."""
-        return f"{self.rows:,} rows" if self.rows else f"{HIDDEN} times the rows of the sample submission"
+        return f"{self.rows:,} rows" if self.rows else f"{HIDDEN} times as many rows as the sample submission"
 
     @property
     def packages(self) -> tuple[str, ...]:

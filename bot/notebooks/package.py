@@ -111,7 +111,7 @@ def write_package(path: Path, facts: Facts, script: Notebook, weights: Path) -> 
     texts = {
         _FACTS: facts.model_dump_json(indent=1),
         _CELLS: json.dumps(cells),
-        _NOTEBOOK: notebook_text(cells, "as it is pushed, but for the package's hash in this line"),
+        _NOTEBOOK: notebook_text(cells, "identical to the pushed notebook except for the package hash in this line"),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     # Stored, not compressed: other versions of zlib would write other bytes.

@@ -105,7 +105,7 @@ def environment_named(folder: Path, name: str) -> ScriptEnvironment:
     """Return the environment of that name. Raises UsageError: it is not there, or not complete."""
     if environment := _read(folder / name):
         return environment
-    raise UsageError(f"no environment {name} in {folder}: `bot env create {name}` makes it")
+    raise UsageError(f"environment {name} not found in {folder}: run `bot env create {name}`")
 
 
 def chosen_environment(folder: Path, name: str | None) -> ScriptEnvironment | None:

@@ -30,7 +30,7 @@ def fit(library: str, name: str, **options: Any) -> None:
     model.fit(features, target)
     accuracy = float((model.predict(features).ravel() == target).mean())
     if accuracy < 0.9:
-        raise AssertionError(f"it was right on {accuracy:.0%} of what it was fitted to")
+        raise AssertionError(f"its accuracy on the training data is only {accuracy:.0%}")
 
 
 def fit_torch() -> None:
@@ -48,7 +48,7 @@ def fit_torch() -> None:
         optimizer.step()
         losses.append(float(loss))
     if not losses[-1] < losses[0]:
-        raise AssertionError(f"the loss went from {losses[0]} to {losses[-1]}")
+        raise AssertionError(f"the loss did not fall: it went from {losses[0]} to {losses[-1]}")
 
 
 FITS: dict[str, Callable[[], None]] = {

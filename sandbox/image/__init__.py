@@ -18,4 +18,4 @@ def find_image(engine: DockerClient, name: str | None) -> Image:
     try:
         return engine.images.get(name or IMAGE)
     except ImageNotFound:
-        raise EngineError(f"The image {name or IMAGE} does not exist: run `make image`.") from None
+        raise EngineError(f"Docker image {name or IMAGE} not found: run `make image`.") from None

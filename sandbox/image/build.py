@@ -28,13 +28,13 @@ def main() -> int:
     """Make the image; return the exit status."""
     try:
         with connect() as engine:
-            _say(f"making {IMAGE}")
+            _say(f"building {IMAGE}")
             _make(engine)
             size = engine.images.get(IMAGE).attrs["Size"]
     except (*ENGINE_FAILURES, subprocess.CalledProcessError) as error:
         _say(f"cannot build the image: {say(error)}")
         return 1
-    _say(f"{IMAGE} is there: {size / 1e6:.0f} MB")
+    _say(f"{IMAGE} is ready: {size / 1e6:.0f} MB")
     return 0
 
 
@@ -45,7 +45,7 @@ def _make(engine: DockerClient) -> None:
         engine.images.pull(_REGISTRY_BASE)
         base = _REGISTRY_BASE
     except DockerException as error:
-        _say(f"no registry answers ({say(error)}): starting from Debian's packages")
+        _say(f"cannot pull {_REGISTRY_BASE} ({say(error)}): building from Debian packages instead")
         base, network = _debian_base(engine), "none"
     with tempfile.TemporaryDirectory(prefix="bot-image-") as folder:
         _fetch_wheels(Path(folder) / "wheels")
@@ -108,10 +108,10 @@ def debian_archive(packages: Sequence[str]) -> Path:
         return archive
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         raise EngineError(
-            "Without a registry the base is made by debootstrap (Debian package), which only root can run."
+            "Without a registry, the base image is built with debootstrap (Debian package), which only root can run."
         )
     cache.mkdir(parents=True, exist_ok=True)
-    print("building a minimal Debian: one or two minutes the first time", flush=True)
+    print("building a minimal Debian system: this takes one or two minutes the first time", flush=True)
     with tempfile.TemporaryDirectory(prefix="bot-image-", dir=cache) as folder:
         root = Path(folder) / "root"
         options = ["--variant=minbase", f"--include={names}", _RELEASE, str(root), *_package_source()]

@@ -34,13 +34,13 @@ def connect() -> Iterator[DockerClient]:
     """
     address = engine_address()
     if not address.startswith(_UNIX):
-        raise EngineError(f"DOCKER_HOST is {address}: only an engine of this machine (unix://…) sees its folders.")
+        raise EngineError(f"DOCKER_HOST is {address}, but only an engine on this machine (unix://…) sees its folders.")
     try:
         with socket.socket(socket.AF_UNIX) as probe:  # the library would leave one open where nobody listens
             probe.connect(address.removeprefix(_UNIX))
         client = DockerClient(base_url=address, version="auto", timeout=_TIMEOUT)
     except ENGINE_FAILURES as error:
-        raise EngineError(f"No Docker engine answers at {address}: {_advice(error)}.") from error
+        raise EngineError(f"Cannot connect to a Docker engine at {address}: {_advice(error)}.") from error
     try:
         yield client
     finally:

@@ -51,7 +51,7 @@ class FrameReader:
         while len(self._received) >= start + agent.HEADER.size:
             kind, number, length = agent.HEADER.unpack_from(self._received, start)
             if kind not in range(agent.ENDED + 1) or length > agent.CHUNK:
-                raise NotUnderstood(f"a frame of kind {kind} and {length} bytes")
+                raise NotUnderstood(f"an invalid frame of kind {kind} with {length} bytes")
             end = start + agent.HEADER.size + length
             if len(self._received) < end:
                 break
@@ -65,7 +65,7 @@ def read_exit(content: bytes) -> CommandExit:
     try:
         return CommandExit.model_validate_json(content)
     except ValidationError as error:
-        raise NotUnderstood(f"{error.error_count()} mistakes in how a command ended") from None
+        raise NotUnderstood(f"{error.error_count()} errors in the exit record of a command") from None
 
 
 def read_count(content: bytes) -> int:

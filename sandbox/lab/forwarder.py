@@ -27,7 +27,7 @@ def main() -> int:
     """Run the command that was named; return its exit status."""
     command = sys.argv[1:]
     if not command:
-        print("gateway: name the command to run: gateway COMMAND [ARGUMENT ...]", file=sys.stderr)
+        print("usage: gateway COMMAND [ARGUMENT ...]", file=sys.stderr)
         return MISUSED
     path = os.environ.get("GATEWAY_SOCKET") or SOCKET
     if not os.path.exists(path):  # noqa: PTH110 - standard library alone, and one look
@@ -38,7 +38,7 @@ def main() -> int:
     try:
         listener.bind(("127.0.0.1", int(os.environ.get("GATEWAY_PORT") or PORT)))
     except OSError as error:
-        print(f"gateway: its port is unavailable: {error.strerror}", file=sys.stderr)
+        print(f"gateway: cannot listen on its port: {error.strerror}", file=sys.stderr)
         return NO_ENGINE
     listener.listen(_BACKLOG)
     threading.Thread(target=serve, args=(listener, path), daemon=True).start()
@@ -62,7 +62,7 @@ def run(command: list[str]) -> int:
     try:
         started.append(subprocess.Popen(command))
     except OSError as error:
-        print(f"gateway: {command[0]}: {error.strerror}", file=sys.stderr)
+        print(f"gateway: cannot run {command[0]}: {error.strerror}", file=sys.stderr)
         return NOT_STARTED
     for told_early in early:
         started[0].send_signal(told_early)

@@ -204,10 +204,10 @@ class Keeper:
     def _enforce_limits(self, running: Running, now: float) -> None:
         command = self._command
         if self._ending and now >= self._ending.deadline:
-            raise _Over("it did not carry out a request")
+            raise _Over("it did not answer a request in time")
         if command and not command.exit and now >= command.deadline:
             if command.killed:
-                raise _Over("it did not carry out a request")
+                raise _Over("it did not answer a request in time")
             self._stop(command.order.number)
         if self._busy and now >= self._due:
             if not self._ending:
@@ -257,7 +257,7 @@ class Keeper:
         except BlockingIOError:
             return
         except OSError as error:
-            raise _Over(f"it accepts no requests ({error.strerror})") from error
+            raise _Over(f"it does not accept requests ({error.strerror})") from error
         del self._outgoing[:sent_bytes]
 
     def _receive(self, running: Running, frame: Frame) -> None:
@@ -346,11 +346,11 @@ class Keeper:
             if still and still.reason in _LASTING and not ending.cleaned:
                 self._end(ending.breach, [_CLEAN_MEMORY, _CLEAN_DEEP])
                 return
-            notice = f"{ending.breach.detail} All processes of the lab were ended."
+            notice = f"{ending.breach.detail} All processes in the lab were ended."
             if self._watcher.overfull():
-                notice += f" Until there is less in {agent.WORK}, no file can grow beyond {FULL_FILE_BYTES} bytes."
+                notice += f" Until you delete files in {agent.WORK}, no file can grow beyond {FULL_FILE_BYTES} bytes."
             if ending.cleaned:
-                notice += " Files in /tmp and /dev/shm were removed, and folders nested too deep."
+                notice += " Files in /tmp and /dev/shm and too deeply nested folders were removed."
             self._note(notice)
         self._ending = None
         if not self._busy:
@@ -373,7 +373,7 @@ class Keeper:
         # The kernel may kill one for memory, as in a container.
         if self._ooms > before and exit.code == _KILLED and not command.killed and not command.ended:
             limit = self._request.limits.memory_bytes
-            self._note(f"The kernel killed a process for memory; {limit} bytes allowed.")
+            self._note(f"The kernel killed a process for using too much memory; the limit is {limit} bytes.")
         self._reply()
 
     def _note(self, sentence: str) -> None:

@@ -37,12 +37,14 @@ def check_lab(request: LabRequest) -> None:
     parts = [part for path in request.mounts for part in path.split("/")]
     for name in (request.lab_id, *parts):
         if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
-            raise ValueError(f"not a plain name: {name!r}")
+            raise ValueError(f"invalid name: {name!r}")
     if reserved := _RESERVED_FOLDERS & {path.split("/")[0] for path in request.mounts}:
-        raise ValueError(f"nothing else can be mounted as {sorted(reserved)}")
+        raise ValueError(f"reserved mount names: {sorted(reserved)}")
     for path in request.in_place:
         if not path.is_absolute() or request.folder.resolve().is_relative_to(path.resolve()):
-            raise ValueError(f"{path} cannot be mounted: it contains the lab's own folder, or is not an absolute path")
+            raise ValueError(
+                f"{path} cannot be mounted: the path must be absolute and must not contain the lab's folder"
+            )
 
 
 def prepare(request: LabRequest) -> Path:

@@ -69,7 +69,7 @@ def test_process_is_given_when_asked_for() -> None:
 
 
 def test_docker_without_an_engine_names_how_to_get_one(no_engine: None) -> None:
-    with pytest.raises(UsageError, match=r"No Docker engine answers at unix://.*docker\.io"):
+    with pytest.raises(UsageError, match=r"Cannot connect to a Docker engine at unix://.*docker\.io"):
         choose("docker", trusted=True)
 
 
@@ -110,7 +110,7 @@ def test_a_kernel_that_forbids_bubblewrap_is_named_with_the_way_to_allow_it() ->
 def test_descriptions_say_what_is_contained_and_what_is_not() -> None:
     isolated = BubblewrapSandbox().describe()
     assert (isolated.name, isolated.isolation) == ("bubblewrap", "bubblewrap")
-    assert any("network is open" in gap for gap in ProcessSandbox().describe().gaps)
+    assert any("network access is not restricted" in gap for gap in ProcessSandbox().describe().gaps)
 
 
 GIB = 1024**3

@@ -30,7 +30,7 @@ async def test_no_engine_is_the_engines_failure(place: Path, monkeypatch: pytest
     outcome = await broken("any").run(make_request(place, "print(1)"))
     assert outcome.reason is ExitReason.INFRASTRUCTURE
     assert outcome.output == ""
-    assert "No Docker engine answers" in (outcome.detail or "")
+    assert "Cannot connect to a Docker engine" in (outcome.detail or "")
 
 
 async def test_something_that_is_no_engine_is_the_engines_failure(place, monkeypatch, tmp_path_factory) -> None:
@@ -39,7 +39,7 @@ async def test_something_that_is_no_engine_is_the_engines_failure(place, monkeyp
         monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
         outcome = await broken("any").run(make_request(place, "print(1)"))
     assert outcome.reason is ExitReason.INFRASTRUCTURE
-    assert "No Docker engine answers" in (outcome.detail or "")
+    assert "Cannot connect to a Docker engine" in (outcome.detail or "")
 
 
 @pytest.mark.integration

@@ -174,7 +174,7 @@ async def test_waiting_is_sentences_and_can_be_cancelled(tmp_path: Path) -> None
 async def test_who_has_waited_long_enough_shares_a_core(tmp_path: Path) -> None:
     leases, said = Leases(tmp_path, cores=[0]), list[str]()
     async with leases.hold(1, seconds=1), leases.hold(1, seconds=60, share_after=0.05, say=said.append) as lease:
-        assert lease.cpus == (0,) and said == ["running on a core shared with others"]
+        assert lease.cpus == (0,) and said == ["running on a core that other processes also use"]
     async with leases.hold(1, seconds=1):
         pass
 
@@ -263,7 +263,7 @@ def test_root_and_ordinary_users_keep_out_each_other(open_folder: Path) -> None:
     assert all(both)
     with nobody() as refused:
         told = refused.communicate("")[1]
-    assert "did not come free" in told
+    assert "did not become free" in told
     assert f"(process {os.getpid()})" in told
 
 

@@ -182,7 +182,7 @@ async def test_two_hundred_thousand_files_are_too_many(run: Run) -> None:
         "import os\nfor i in range(200_000): os.close(os.open(f'{i}', os.O_CREAT | os.O_WRONLY))", files=2000
     )
     assert outcome.reason is ExitReason.DISK_LIMIT
-    assert outcome.detail == "It made more than 2000 files."
+    assert outcome.detail == "It created more than 2000 files."
 
 
 async def test_folders_without_end_are_too_deep(run: Run) -> None:

@@ -82,7 +82,7 @@ def test_a_process_killed_for_memory_is_the_reason_of_a_failure_and_a_note_on_a_
     assert verdict(1, out_of_memory=True).reason is ExitReason.OUT_OF_MEMORY
     finished = verdict(0, out_of_memory=True)
     assert finished.reason is ExitReason.FINISHED
-    assert finished.notes == ["Part of it ran out of memory, but it exited normally."]
+    assert finished.notes == ["Part of the script ran out of memory, but it exited normally."]
     late = verdict(137, breach=Breach(ExitReason.TIMED_OUT, "late"), out_of_memory=True)
     assert (late.reason, len(late.notes)) == (ExitReason.TIMED_OUT, 1)
 
@@ -144,7 +144,7 @@ def test_a_script_that_fills_the_disk_is_ended_and_one_that_wrote_little_is_not(
         return Rules(RuleSettings(), request(), free=lambda folder: 100_000_000)
 
     breach = rules().usage(ResourceUsage(5.0, cpu_seconds=5.0, written_bytes=GB))
-    assert "only 100000000 are left on the disk" in breach.detail
+    assert "only 100000000 are free on the run folder" in breach.detail
     assert rules().usage(ResourceUsage(5.0, cpu_seconds=5.0, written_bytes=1000)) is None
     roomy = Rules(RuleSettings(), request(), free=lambda folder: 50 * GB)
     assert roomy.usage(ResourceUsage(5.0, cpu_seconds=5.0, written_bytes=GB)) is None

@@ -125,7 +125,7 @@ def test_a_plain_file_is_copied_and_an_absent_one_is_not_mentioned(folders: tupl
 
 def test_a_link_is_refused(folders: tuple[Path, Path]) -> None:
     (folders[0] / NAME).symlink_to("/etc/passwd")
-    assert take(folders).notes == [f"{NAME} was not kept: it is a link"]
+    assert take(folders).notes == [f"{NAME} was not kept: it is a symbolic link"]
     assert list(folders[1].iterdir()) == []
 
 
@@ -138,22 +138,22 @@ def test_a_hard_link_is_refused(folders: tuple[Path, Path]) -> None:
 
 def test_a_fifo_blocks_nobody(folders: tuple[Path, Path]) -> None:
     os.mkfifo(folders[0] / NAME)
-    assert take(folders).notes == [f"{NAME} was not kept: it is not a plain file but a FIFO"]
+    assert take(folders).notes == [f"{NAME} was not kept: it is a FIFO, not a regular file"]
 
 
 def test_a_folder_is_refused(folders: tuple[Path, Path]) -> None:
     (folders[0] / NAME).mkdir()
-    assert take(folders).notes == [f"{NAME} was not kept: it is not a plain file but a folder"]
+    assert take(folders).notes == [f"{NAME} was not kept: it is a folder, not a regular file"]
 
 
 def test_a_socket_is_refused(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folders[0])  # paths of sockets are short
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(NAME)
-        assert take(folders).notes == [f"{NAME} was not kept: it is not a plain file but a socket"]
+        assert take(folders).notes == [f"{NAME} was not kept: it is a socket, not a regular file"]
 
 
 def test_a_large_file_is_refused_even_if_sparse(folders: tuple[Path, Path]) -> None:
     with (folders[0] / NAME).open("wb") as file:
         file.truncate(10**12)
-    assert take(folders).notes == [f"{NAME} was not kept: its {10**12} bytes are more than the 1000 allowed"]
+    assert take(folders).notes == [f"{NAME} was not kept: it has {10**12} bytes; the limit is 1000"]

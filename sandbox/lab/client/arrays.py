@@ -44,7 +44,7 @@ def features(tables: dict[str, Any]) -> tuple[list[FilePart], list[str]]:
     frames = [hasattr(value, "columns") for value in tables.values()]
     if any(frames):
         if not all(frames):
-            raise LabError("train, validation and test must all be data frames, or none of them")
+            raise LabError("train, validation and test must either all be data frames or none of them")
         return _frames(tables)
     return [_feature_part(role, value) for role, value in tables.items()], []
 
@@ -112,7 +112,7 @@ def _numbers(label: str, value: Any) -> Any:
     except (TypeError, ValueError, RuntimeError) as error:
         raise LabError(f"{label} is not an array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
-        raise LabError(f"{label} is an array of {array.dtype}, not of numbers; labels are numbered as in classes.json")
+        raise LabError(f"{label} is an array of {array.dtype}, not of numbers; number the labels as in classes.json")
     _check_size(label, array.size * min(array.dtype.itemsize, 4))
     array = numpy.ascontiguousarray(array)
     return _shortened(array) if array.dtype.itemsize > 4 and array.dtype.kind == "f" else array
@@ -149,5 +149,5 @@ def _numpy() -> Any:
     try:
         import numpy
     except ImportError:
-        raise LabError("arrays need numpy, which this Python lacks; pass paths of files") from None
+        raise LabError("arrays require numpy, which is not installed; pass file paths instead") from None
     return numpy

@@ -15,8 +15,8 @@ from .sources import named_sources
 _SCRIPT_BYTES = 100_000
 _NOT_ARGUMENTS = ("command", "oof", "train", "validation", "test", "files", "file", "infer", "report")
 _REPORT_HELP = (
-    "the report: lines `method: ...`, `components: ...` (with what each brought), `limitations: ...`, `next: ...`, or JSON "
-    "with these keys"
+    "the report: lines `method: ...`, `components: ...` (with what each contributed), `limitations: ...`, `next: ...`, "
+    "or JSON with these keys"
 )
 
 
@@ -77,9 +77,9 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> _Parser:
     parser = _Parser(
         prog="lab",
-        description="Ask the engine. Exit status: 0 done, 1 refused, 2 misused.",
-        epilog="In Python: `from lab import log, fit, wait, status, board, note, withdraw`; where a lab.py of your own hides it, "
-        "`from lab_engine import ...`.",
+        description="Send requests to the engine. Exit status: 0 for success, 1 for a refusal, 2 for wrong usage.",
+        epilog="In Python: `from lab import log, fit, wait, status, board, note, withdraw`; if you have your own lab.py, "
+        "use `from lab_engine import ...`.",
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -87,55 +87,57 @@ def _parser() -> _Parser:
     def command(name: str, text: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
 
-    log = command("log", "log an experiment by its predictions; the engine scores it and compares it")
-    log.add_argument("name", metavar="NAME", help="of the experiment")
+    log = command("log", "log an experiment by its predictions; the engine scores and compares it")
+    log.add_argument("name", metavar="NAME", help="name of the experiment")
     log.add_argument(
-        "--oof", metavar="FILE", help="predictions of the training rows, out of fold, as in folds.csv (.npy)"
+        "--oof", metavar="FILE", help="out-of-fold predictions for the training rows, in the order of folds.csv (.npy)"
     )
-    log.add_argument("--validation", metavar="FILE", help="of the rows of validation.csv")
-    log.add_argument("--test", metavar="FILE", help="of the rows of the sample submission")
+    log.add_argument("--validation", metavar="FILE", help="predictions for the rows of validation.csv")
+    log.add_argument("--test", metavar="FILE", help="predictions for the rows of the sample submission")
     log.add_argument("--files", nargs="+", default=[], action="extend", metavar="FILE", help="its source files")
-    log.add_argument("--retrain", default="", metavar="CMD", help="makes the test predictions from all labelled rows")
     log.add_argument(
-        "--uses", nargs="+", default=[], action="extend", metavar="NAME", help="experiments that it is built on"
+        "--retrain", default="", metavar="CMD", help="command that makes the test predictions from all labelled rows"
     )
-    log.add_argument("--compare-to", default="", metavar="NAME", help="compare with this one instead of the best")
-    log.add_argument("--seconds", type=float, metavar="N", help="how long it took")
-    log.add_argument("--check", action="store_true", help="always report the check against leaks")
-    log.add_argument("--verbose", action="store_true", help="scores by column too")
-    fit = command("fit", "have the engine fit its portfolio of models on your features, in idle time")
-    fit.add_argument("name", metavar="NAME", help="of the fit; its models are experiments NAME/...")
+    log.add_argument(
+        "--uses", nargs="+", default=[], action="extend", metavar="NAME", help="experiments that it builds on"
+    )
+    log.add_argument("--compare-to", default="", metavar="NAME", help="compare with this experiment, not the best")
+    log.add_argument("--seconds", type=float, metavar="N", help="how long it took, in seconds")
+    log.add_argument("--check", action="store_true", help="always report the leakage check")
+    log.add_argument("--verbose", action="store_true", help="also show the score of each column")
+    fit = command("fit", "have the engine fit its portfolio of models on your features in idle time")
+    fit.add_argument("name", metavar="NAME", help="name of the fit; its models are logged as experiments NAME/...")
     fit.add_argument(
-        "--train", required=True, metavar="FILE", help="features of the training rows, as in folds.csv (.npz)"
+        "--train", required=True, metavar="FILE", help="features of the training rows, in the order of folds.csv (.npz)"
     )
-    fit.add_argument("--validation", required=True, metavar="FILE", help="of the rows of validation.csv")
-    fit.add_argument("--test", required=True, metavar="FILE", help="of the rows of the sample submission")
-    for option, text in (("--categories", "that hold categories"), ("--encode", "to replace by the target's mean")):
+    fit.add_argument("--validation", required=True, metavar="FILE", help="features of the rows of validation.csv")
+    fit.add_argument("--test", required=True, metavar="FILE", help="features of the rows of the sample submission")
+    for option, text in (("--categories", "columns with categories"), ("--encode", "columns to target-encode")):
         fit.add_argument(
-            option, type=_columns, default=[], metavar="COLUMNS", help=f"numbers from 0, by commas, {text}"
+            option, type=_columns, default=[], metavar="COLUMNS", help=f"{text}: comma-separated numbers from 0"
         )
-    wait = command("wait", "wait for a fit, or for all; leave the cores to them meanwhile")
-    wait.add_argument("name", metavar="NAME", nargs="?", default="", help="of the fit")
-    score = command("score", "run a whole script clean and score it on validation rows")
-    score.add_argument("file", metavar="FILE", help=f"the script, of {_SCRIPT_BYTES // 1000} kB at most")
+    wait = command("wait", "wait for one fit or for all, and leave the cores free for them")
+    wait.add_argument("name", metavar="NAME", nargs="?", default="", help="name of a fit or experiment (default: all)")
+    score = command("score", "run a whole script from scratch and score it on the validation rows")
+    score.add_argument("file", metavar="FILE", help=f"the script, at most {_SCRIPT_BYTES // 1000} kB")
     score.add_argument(
-        "--infer", metavar="FILE", help="the script that predicts in a notebook, where the competition takes notebooks"
+        "--infer", metavar="FILE", help="the inference script for the notebook, in notebook competitions only"
     )
-    command("status", "what is left of time, money and turns; the best score; the ensemble")
-    board = command("board", "the run's experiments: the best and the newest, a line each")
-    board.add_argument("--all", action="store_true", help="all of them")
-    command("ideas", "the ideas that others had for this draft")
-    note = command("note", "leave a line that other labs see")
-    note.add_argument("text", metavar="TEXT", nargs="+", help="the line")
-    withdraw = command("withdraw", "take an experiment out of the ensemble and the final choice")
-    withdraw.add_argument("name", metavar="NAME", help="of the experiment")
+    command("status", "show the remaining time, money and turns, the best score and the ensemble")
+    board = command("board", "list the run's best and newest experiments, one per line")
+    board.add_argument("--all", action="store_true", help="list all experiments")
+    command("ideas", "list the ideas from the posts for this draft")
+    note = command("note", "leave a one-line note for other labs")
+    note.add_argument("text", metavar="TEXT", nargs="+", help="the note")
+    withdraw = command("withdraw", "exclude an experiment from the ensemble and the final selection")
+    withdraw.add_argument("name", metavar="NAME", help="name of the experiment")
     for subparser in (log, fit, score, withdraw):
-        subparser.add_argument("--note", default="", metavar="TEXT", help="what it tries")
+        subparser.add_argument("--note", default="", metavar="TEXT", help="short note on the experiment")
     done = command("done", "end this lab with a report")
     done.add_argument(
-        "report", metavar="REPORT", nargs="?", help=f"{_REPORT_HELP}; without REPORT it is read from stdin, if piped"
+        "report", metavar="REPORT", nargs="?", help=f"{_REPORT_HELP} (default: the text piped to stdin, if any)"
     )
-    command("help", "print this")
+    command("help", "print this help")
     return parser
 
 

@@ -51,7 +51,7 @@ class FilePart:
         while remaining:
             piece = self.content.read(min(remaining, _CHUNK))
             if not piece:
-                raise LabError(f"{self.name} became shorter while it was sent", 1)
+                raise LabError(f"{self.name} shrank while it was being sent", 1)
             connection.sendall(piece)
             remaining -= len(piece)
 
@@ -100,7 +100,7 @@ def connect(path: str) -> socket.socket:
         except OSError as error:
             connection.close()
             reason = error.strerror or str(error)
-            raise LabError(f"the engine does not answer on its socket {path} ({reason})", 1) from None
+            raise LabError(f"cannot connect to the engine at {path} ({reason})", 1) from None
 
 
 def receive_answer(connection: socket.socket) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def receive_answer(connection: socket.socket) -> dict[str, Any]:
             return dict(answer)
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    raise LabError("the engine closed the connection without an answer", 1)
+    raise LabError("the engine closed the connection without answering", 1)
 
 
 def _keep(folder: Path, arguments: dict[str, Any], parts: Sequence[FilePart]) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _keep(folder: Path, arguments: dict[str, Any], parts: Sequence[FilePart]) ->
         if part.role != "source":
             place.mkdir(parents=True, exist_ok=True)
             (place / part.name).write_bytes(part.content.read() if part.is_file else b"".join(part.content))
-    return {"status": 0, "text": "saved; nobody answers in this run"}
+    return {"status": 0, "text": "saved; the engine is not available in this run"}
 
 
 def open_plain(path: str, limit: int) -> io.BufferedReader:
@@ -147,7 +147,7 @@ def open_plain(path: str, limit: int) -> io.BufferedReader:
     else:
         return open(descriptor, "rb")  # noqa: PTH123 - by its descriptor
     os.close(descriptor)
-    raise LabError(f"cannot take {path!r}: {problem}")
+    raise LabError(f"cannot use {path!r}: {problem}")
 
 
 def file_part(role: str, name: str, path: str, limit: int) -> FilePart:

@@ -19,7 +19,7 @@ _HEADINGS = ("method", "components", "limitations", "next")
 def read_report(path: str | None) -> dict[str, str]:
     """Read the report from a file, or from stdin if something is piped there."""
     if path is not None and path.endswith(".py"):
-        raise LabError(f"{path!r} is a script: REPORT is the closing report; work/solution.py is collected as it is")
+        raise LabError(f"{path!r} is a script, but REPORT is the closing report; work/solution.py is always collected")
     if path is not None:
         with open_plain(path, _REPORT_BYTES) as file:
             content = file.read(_REPORT_BYTES)
@@ -40,7 +40,7 @@ def _piped() -> bytes:
         return read
     while len(read) <= _REPORT_BYTES:
         if not select.select([0], [], [], _SILENT_SECONDS)[0]:
-            print(f"lab: nothing more came on stdin for {_SILENT_SECONDS:.0f} s; going on without", file=sys.stderr)
+            print(f"lab: no more input on stdin for {_SILENT_SECONDS:.0f} s; continuing without it", file=sys.stderr)
             return read
         try:
             part = os.read(0, _CHUNK)

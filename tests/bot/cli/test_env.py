@@ -38,9 +38,9 @@ def test_environments_lie_in_the_data_folder_or_where_the_file_says(tmp_path: Pa
     [
         (["create", "--with", "text,sound"], r"--with: unknown group sound; use tabular, text, vision, audio or all"),
         (["create", "../x"], r"is not a valid environment name: use letters, digits, dots and dashes"),
-        (["check"], r"no environment default in .*: `bot env create default` makes it"),
-        (["check", "mine"], r"no environment mine in .*: `bot env create mine` makes it"),
-        (["remove", "mine"], r"no environment mine"),
+        (["check"], r"environment default not found in .*: run `bot env create default`"),
+        (["check", "mine"], r"environment mine not found in .*: run `bot env create mine`"),
+        (["remove", "mine"], r"environment mine not found"),
     ],
 )
 def test_what_cannot_be_is_said_in_a_sentence(arguments: list[str], sentence: str) -> None:
@@ -50,5 +50,5 @@ def test_what_cannot_be_is_said_in_a_sentence(arguments: list[str], sentence: st
 
 def test_a_replay_with_an_environment_that_is_not_there_says_how_to_make_it() -> None:
     Path("bot.toml").write_text('[sandbox]\nenvironment = "vision"\n')
-    with pytest.raises(UsageError, match="`bot env create vision` makes it"):
+    with pytest.raises(UsageError, match="run `bot env create vision`"):
         CliRunner().invoke(app, ["replay", "."], catch_exceptions=False)

@@ -153,7 +153,7 @@ async def test_what_a_rule_says_reaches_the_coder_and_the_events(trial: Trial) -
     assert done.error is not None
     assert done.error == f"on the hold-out view, with 168 of 240 training rows (limit 30 s): {done.fault}"
     assert done.fault is not None
-    assert done.fault.startswith("the script was killed early: The limit on free disk ended it: it wrote ")
+    assert done.fault.startswith("the script was killed early: The free disk rule stopped it: it wrote ")
     (event,) = trial.ended(node)
     assert event["reason"] == "killed_by_rule"
     assert str(event["detail"]) in done.error
@@ -162,7 +162,7 @@ async def test_what_a_rule_says_reaches_the_coder_and_the_events(trial: Trial) -
 async def test_oddities_are_told_to_the_coder_and_kept(trial: Trial) -> None:
     node = trial.new_node()
     done = await trial.execute(node, "import os\nos.symlink('/etc/passwd', 'submission.csv')\nprint('done')\n")
-    note = "submission.csv was not kept: it is a link"
+    note = "submission.csv was not kept: it is a symbolic link"
     assert done.output == f"done\n\n[sandbox] {note}"
     assert not trial.executor.submission_of(node, "holdout").exists()
     (event,) = trial.ended(node)

@@ -55,7 +55,7 @@ SUBMISSIONS = (
         attempt("link", os.symlink, HINTS["files"]["answers"], "submission.csv")
         """,
         {"link": "got"},
-        notes="submission.csv was not kept: it is a link",
+        notes="submission.csv was not kept: it is a symbolic link",
         host=_no_submission,
         reduced=True,
     ),
@@ -66,7 +66,7 @@ SUBMISSIONS = (
         attempt("link", os.symlink, "/dev/zero", "submission.csv")
         """,
         {"link": "got"},
-        notes="it is a link",
+        notes="it is a symbolic link",
     ),
     Attack(
         "link-in-a-chain",
@@ -76,7 +76,7 @@ SUBMISSIONS = (
         attempt("link", os.symlink, "second", "submission.csv")
         """,
         {"link": "got"},
-        notes="it is a link",
+        notes="it is a symbolic link",
     ),
     Attack(
         "hard-link",
@@ -95,7 +95,7 @@ SUBMISSIONS = (
         attempt("fifo", os.mkfifo, "submission.csv")
         """,
         {"fifo": "got"},
-        notes="not a plain file but a FIFO",
+        notes="it is a FIFO, not a regular file",
         reduced=True,
     ),
     Attack(
@@ -105,7 +105,7 @@ SUBMISSIONS = (
         attempt("socket", socket.socket(socket.AF_UNIX).bind, "submission.csv")
         """,
         {"socket": "got"},
-        notes="not a plain file but a socket",
+        notes="it is a socket, not a regular file",
     ),
     Attack(
         "folder",
@@ -115,7 +115,7 @@ SUBMISSIONS = (
         attempt("file", write, "submission.csv/submission.csv")
         """,
         {"file": "got"},
-        notes="not a plain file but a folder",
+        notes="it is a folder, not a regular file",
     ),
     Attack(
         "device",
@@ -136,7 +136,7 @@ SUBMISSIONS = (
         """,
         {"sparse": "made"},
         limits={"written_bytes": 2_000_000_000},
-        notes="bytes are more than",
+        notes="bytes; the limit is",
     ),
     Attack(
         "two-gigabytes-real",
@@ -149,7 +149,7 @@ SUBMISSIONS = (
         {"real": "made"},
         ends="finished disk_limit",
         limits={"written_bytes": 2_000_000_000},
-        notes="bytes are more than|wrote more than",
+        notes="bytes; the limit is|wrote more than",
     ),
     Attack(
         "zip-bomb",

@@ -57,7 +57,7 @@ def test_what_was_begun_is_no_environment_yet(tmp_path: Path) -> None:
     (tmp_path / "default" / "pyvenv.cfg").touch()
     assert environments_in(tmp_path) == ([], ["default"])
     assert chosen_environment(tmp_path, None) is None
-    with pytest.raises(UsageError, match="`bot env create default` makes it"):
+    with pytest.raises(UsageError, match="run `bot env create default`"):
         environment_named(tmp_path, "default")
     remove_environment(tmp_path, "default")
     assert environments_in(tmp_path) == ([], [])
@@ -82,7 +82,7 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path, recipe: R
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "one.jpg").touch()
     for act in (lambda: remove_environment(tmp_path, "photos"), lambda: make_environment(tmp_path, "photos", recipe)):
-        with pytest.raises(UsageError, match="is not an environment made by the bot"):
+        with pytest.raises(UsageError, match="is not an environment created by the bot"):
             act()
     assert (tmp_path / "photos" / "one.jpg").exists()
 
@@ -90,7 +90,7 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path, recipe: R
 @pytest.mark.integration
 def test_two_do_not_make_the_same_one_at_a_time(tmp_path: Path, recipe: Recipe) -> None:
     lock = try_lock(tmp_path / ".default.lock")
-    with pytest.raises(UsageError, match="another `bot env` is working on the environment default"):
+    with pytest.raises(UsageError, match="another `bot env` command is using the environment default"):
         make_environment(tmp_path, "default", recipe)
     lock.release(remove=True)
 

@@ -119,7 +119,7 @@ async def test_a_stopped_agent_is_given_up(bubblewrap, lab_request, monkeypatch)
     monkeypatch.setattr(keeper, "_ANSWER", 0.5)
     async with bubblewrap.open_lab(lab_request) as lab:
         result = await Shell(lab, lab_request).type(f"kill -STOP {AGENT}; sleep 98", seconds=1)
-        assert "did not carry out" in (result.notice or "")
+        assert "did not answer a request" in (result.notice or "")
         assert not lab.alive
 
 
@@ -195,7 +195,7 @@ async def test_folders_that_are_too_deep_for_python_do_not_keep_a_lab_closed(bub
 
 
 async def test_a_process_sandbox_has_no_labs(lab_request: LabRequest) -> None:
-    with pytest.raises(UsageError, match="a lab needs --sandbox bubblewrap or docker"):
+    with pytest.raises(UsageError, match="labs require --sandbox bubblewrap or --sandbox docker"):
         async with ProcessSandbox().open_lab(lab_request):
             pass
 

@@ -74,7 +74,7 @@ async def test_a_full_work_folder_can_be_read_and_emptied_but_not_filled_further
     fill = "for i in $(seq 40); do head -c 4000000 /dev/urandom >{}$i; sleep 0.05; done; sleep 98"
     result = await shell.type(fill.format("a"))
     assert (result.exit_code, result.timed_out) == (None, False)
-    assert "All processes of the lab were ended." in (result.notice or "")
+    assert "All processes in the lab were ended." in (result.notice or "")
     await still_works(shell)
     assert int(await shell.prints("sleep 0.6; cat a* | wc -c")) > shell.request.limits.disk_bytes
     again = await shell.type(fill.format("b"))

@@ -115,7 +115,7 @@ async def test_a_file_that_is_cut_while_it_is_sent_is_refused(
     os.truncate(tmp_path / "v.npy", 100)
     handler.may.set()
     ended = await sending
-    assert (ended.status, ended.err) == (1, "lab: validation.npy became shorter while it was sent\n")
+    assert (ended.status, ended.err) == (1, "lab: validation.npy shrank while it was being sent\n")
     assert [one.status for one in await asyncio.gather(*others)] == [0] * 4
     assert len(handler.calls) == 4
 
@@ -235,7 +235,7 @@ async def test_without_an_engine_there_is_one_sentence(tmp_path: Path, handler: 
     left = await lab(tmp_path / "left", "status")
     for ended in (missing, left):
         assert (ended.status, ended.out) == (1, "")
-        assert ended.err.count("\n") == 1 and "the engine does not answer" in ended.err
+        assert ended.err.count("\n") == 1 and "cannot connect to the engine" in ended.err
 
 
 async def test_a_client_whose_lab_ends_meanwhile_says_so(tmp_path: Path, handler: Remembering) -> None:

@@ -186,7 +186,7 @@ async def test_solo_with_an_agent_hands_in_what_it_left(tmp_path: Path) -> None:
     async with worked(tmp_path / "run", tiny(), model, solo) as context:
         row, seen, tree = only_lab(context), turns(context), load_tree(context)
     assert row.reason == "its coder exited"
-    assert "the engine does not answer" in seen[0]
+    assert "cannot connect to the engine" in seen[0]
     assert tree[2].state == "valid"
     assert "lab score" not in model.requests[0]
 
