@@ -50,7 +50,7 @@ def decide_approval(tx: Transaction, id: int, verdict: Verdict, decider: str) ->
 def _decided(session: Session, row: Approval) -> str:
     """Return what was decided on a question, or what made it needless, as a sentence."""
     if row.decision != "moot":
-        return f"submission {row.id} was {row.decision} already, by {row.by}"
+        return f"submission {row.id} was already {row.decision} by {row.by}"
     submission = session.get(Submission, (row.run_id, row.submission))
     if submission is None or submission.status != "withdrawn":
         return f"submission {row.id} needs no decision: Kaggle has already answered"

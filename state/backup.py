@@ -28,7 +28,7 @@ def back_up(store: Store, *, keep: int = 7) -> Path:
     needed_bytes = path.stat().st_size + _RESERVE
     if free < needed_bytes:
         raise StateUnavailable(
-            f"cannot back up {path}: its disk has {free / 1e6:.0f} MB free, and {needed_bytes / 1e6:.0f} MB are needed."
+            f"cannot back up {path}: its disk has {free / 1e6:.0f} MB free, but {needed_bytes / 1e6:.0f} MB are needed."
         )
     folder = path.parent / BACKUPS
     folder.mkdir(mode=0o700, exist_ok=True)

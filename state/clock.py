@@ -54,7 +54,7 @@ class ReplayClock(SystemClock):
 
     def __init__(self, cutoff: datetime) -> None:
         if cutoff.tzinfo is None:
-            raise ValueError("the cutoff must be an aware time")
+            raise ValueError("the cutoff must have a time zone")
         self._cutoff = cutoff.astimezone(UTC)
 
     def as_of(self) -> datetime:
@@ -68,9 +68,9 @@ class StreamClock(SystemClock):
     def __init__(self, start: datetime, cutoff: datetime) -> None:
         """Begin at the start. Raises ValueError if a time is naive, or the cutoff is before the start."""
         if start.tzinfo is None or cutoff.tzinfo is None:
-            raise ValueError("the start and the cutoff must be aware times")
+            raise ValueError("the start and the cutoff must have a time zone")
         if cutoff < start:
-            raise ValueError("the cutoff is not before the start")
+            raise ValueError("the cutoff must not be before the start")
         self.start = start.astimezone(UTC)
         self.cutoff = cutoff.astimezone(UTC)
         self._as_of = self.start
@@ -99,9 +99,9 @@ class FastClock:
     def __init__(self, start: datetime, speed: float, start_time: float | None = None) -> None:
         """Start at a time, with `speed` seconds per second of the machine; `start_time` is its time then (None: now)."""
         if start.tzinfo is None:
-            raise ValueError("the start must be an aware time")
+            raise ValueError("the start must have a time zone")
         if not speed > 0:
-            raise ValueError("a clock's speed must be above 0")
+            raise ValueError("the clock's speed must be greater than 0")
         self.start = start.astimezone(UTC)
         self.speed = speed
         self.began = time.time() if start_time is None else start_time

@@ -34,7 +34,7 @@ def add_clock_advance(tx: Transaction, run_id: str, number: int, as_of: datetime
     """
     advance, key = ClockAdvance(number, as_of, node, tx.now()), Key(attempt=number)
     if start_step(tx, run_id, _ADVANCED, key) is not None:
-        raise ValueError(f"the clock's move {number} already exists")
+        raise ValueError(f"clock advance {number} already exists")
     finish_step(tx, run_id, _ADVANCED, advance, key)
     tx.record("clock.moved", run_id=run_id, as_of=iso(as_of), move=number, before=node)
     return advance

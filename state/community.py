@@ -102,7 +102,7 @@ class CommunityView:
 
     def __init__(self, store: Store, competition: str, as_of: datetime, signals: Signals = "asof") -> None:
         if as_of.tzinfo is None:
-            raise ValueError("as_of must be an aware time")
+            raise ValueError("as_of must have a time zone")
         self.competition = competition
         self.as_of = as_of.astimezone(UTC)
         self.signals = signals
@@ -157,7 +157,7 @@ class CommunityView:
         for item in items:
             name, _, id = item.partition("/")
             if name not in ids:
-                raise ValueError(f"{item!r} is not a post's item, such as message/233009")
+                raise ValueError(f"{item!r} is not a valid post reference, such as message/233009")
             ids[name].add(id)
         return self._posts(
             *(
@@ -201,7 +201,7 @@ def _after(time: SQLCoreOperations[Any], since: datetime | None) -> ColumnElemen
     if since is None:
         return time.is_not(None)
     if since.tzinfo is None:
-        raise ValueError("since must be an aware time")
+        raise ValueError("since must have a time zone")
     return time > since
 
 

@@ -40,7 +40,7 @@ def restore_advice(path: Path) -> str:
     """Return what to do about a damaged database, in a sentence."""
     backups, name = find_backups(path), path.name
     if not backups:
-        return f"No backup of it in {path.parent / BACKUPS}: move it away, and start again."
+        return f"There is no backup in {path.parent / BACKUPS}: move the database away and start again."
     # A log that stayed would be written into the copy.
     return (
         f"Stop the bot, move {name}, {name}-wal and {name}-shm out of the folder, then run "
@@ -65,8 +65,8 @@ def translated(error: BaseException, path: Path) -> BotError | None:
             return _io_error(error, path)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StateUnavailable(
-                f"the database {path} is locked: another program writes to it. Nothing was written; stop that program, or "
-                "continue when it is done."
+                f"the database {path} is locked: another program is writing to it. Nothing was written. Stop that program "
+                "or wait until it is done, then continue."
             )
         case sqlite3.SQLITE_CANTOPEN:
             return _cannot_open(path)
@@ -89,8 +89,8 @@ def translating(path: Path) -> Iterator[None]:
 
 def _full(path: Path) -> StateUnavailable:
     return StateUnavailable(
-        f"the disk of {path} is full ({free_bytes(path) / 1e6:.1f} MB free), or a limit on the file is reached. Nothing was "
-        "written; free some space (`bot prune` removes files of old runs), then continue."
+        f"the disk of {path} is full ({free_bytes(path) / 1e6:.1f} MB free), or the file has reached its size limit. "
+        "Nothing was written. Free some space (`bot prune` removes files of old runs), then continue."
     )
 
 
@@ -99,18 +99,19 @@ def _io_error(error: BaseException, path: Path) -> StateUnavailable:
         return _full(path)
     name = getattr(error, "sqlite_errorname", "SQLITE_IOERR")
     return StateUnavailable(
-        f"the disk of {path} fails ({error}, {name}). Nothing was written; check the system's log for disk errors."
+        f"the disk of {path} reports an error ({error}, {name}). Nothing was written. Check the system log for disk "
+        "errors."
     )
 
 
 def _cannot_open(path: Path) -> StateUnavailable:
     if _descriptors_used_up():
         return StateUnavailable(
-            f"the database {path} cannot be opened, as all file descriptors are in use. Nothing was written; raise the limit "
-            "(`ulimit -n`, or LimitNOFILE= of the service), then continue."
+            f"the database {path} cannot be opened because all file descriptors are in use. Nothing was written. Raise "
+            "the limit (`ulimit -n`, or LimitNOFILE= of the service), then continue."
         )
     return StateUnavailable(
-        f"the database {path} cannot be opened: make sure that its folder exists and that this user may read and write "
+        f"the database {path} cannot be opened: make sure that its folder exists and that this user can read and write "
         "in it."
     )
 
@@ -118,10 +119,11 @@ def _cannot_open(path: Path) -> StateUnavailable:
 def _read_only(code: int, path: Path) -> StateUnavailable:
     if code == sqlite3.SQLITE_READONLY_DBMOVED:
         return StateUnavailable(
-            f"the database {path} was moved or deleted while it was open. Nothing was written; put it back and start again."
+            f"the database {path} was moved or deleted while it was open. Nothing was written. Put it back and start "
+            "again."
         )
     return StateUnavailable(
-        f"the database {path} cannot be written to: make sure that this user may write to the file and its folder, and "
+        f"the database {path} cannot be written to: make sure that this user can write to the file and its folder, and "
         "that the disk is not mounted read-only."
     )
 

@@ -59,7 +59,7 @@ def close_idea(
     _check(tx, known_at)
     row = tx.session.get(Idea, (run_id, number))
     if row is None or row.state != "live" or row.known_at > known_at:
-        raise ValueError(f"no live idea {number} that can be {state} as of {known_at}")
+        raise ValueError(f"idea {number} cannot be {state}: it is not live as of {known_at}")
     row.state, row.reason, row.successors, row.closed_at = state, reason, list(successors), known_at
     tx.session.add(row)
     fields: dict[str, Any] = {"idea": number, "state": state, "successors": row.successors, "reason": reason}
@@ -144,4 +144,4 @@ def _check(tx: Transaction, known_at: datetime) -> None:
             the time at which the row is made.
     """
     if known_at > tx.clock.as_of():
-        raise ValueError(f"known_at {known_at} is after {tx.clock.as_of()}, the time up to which anything may be known")
+        raise ValueError(f"known_at {known_at} is later than the clock's time {tx.clock.as_of()}")

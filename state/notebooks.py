@@ -49,9 +49,9 @@ class NotebookState:
         name = f"{self.ref}, version {self.version}"
         return {
             "uploading": "its weights are being uploaded",
-            "uploaded": "its weights are at Kaggle, which processes them",
+            "uploaded": "its weights have been uploaded, and Kaggle is processing them",
             "pushing": f"it is being pushed as {self.ref}",
-            "pushed": f"it runs on Kaggle as {name}",
+            "pushed": f"it is running on Kaggle as {name}",
             "ran": f"it ran on Kaggle as {name}",
             "failed": f"abandoned: {self.reason}",
         }[self.stage]

@@ -203,4 +203,4 @@ def add_evaluation(tx: Transaction, row: Evaluation) -> Evaluation:
 def _check_score(score: float | None, allowed: bool) -> None:
     check_score(score)
     if score is not None and not allowed:
-        raise ValueError("only a valid node has a score")
+        raise ValueError("only a valid node can have a score")

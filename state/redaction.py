@@ -114,7 +114,7 @@ class Redactor:
         for name in sorted(names) if place else ():
             if (name, place) not in self._warned:
                 self._warned.add((name, place))
-                _LOG.warning("the secret in %s occurred in %s, and was replaced by %s", name, place, MASK)
+                _LOG.warning("the secret in %s was found in %s and replaced with %s", name, place, MASK)
         return text
 
     def own_bytes(self, data: bytes) -> bytes:

@@ -102,7 +102,7 @@ def prune_community(store: Store, competition: str) -> Pruned:
         pruned = _count_posts(tx.connection, competition)
         if running := _running(tx.connection, competition):
             raise UsageError(
-                f"a run on {competition} has not ended: {running[0]}; stop it, or resume it to its end, first"
+                f"the run {running[0]} on {competition} has not ended: stop it, or resume it and let it finish"
             )
         if pruned.posts or pruned.readings or pruned.derived or pruned.bodies:
             deleted = [(_BODIES, "blob"), (_BANDS, "sketchband")]

@@ -41,5 +41,5 @@ def ensure_ours(connection: Connection) -> None:
         raise UsageError(f"{path} is not a bot database: it lacks the bot's tables")
     if version != VERSION:
         raise UsageError(
-            f"{path} was made by another version of this program (schema {version}, this one has {VERSION}): use that version"
+            f"{path} was created by another version of this program (schema {version}, not {VERSION}): use that version"
         )

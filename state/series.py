@@ -41,7 +41,7 @@ def take_reading(
     """
     # Redacted as it will be stored, or a secret in it would look like a change each time.
     body = json.dumps(data, sort_keys=True, ensure_ascii=False) if content is None else content
-    body = tx.redactor.own(body, f"the site's page of {competition}")
+    body = tx.redactor.own(body, f"the stored data of {competition}")
     sha256 = hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest()
     before = last_reading(tx.session, competition, kind, name)
     if before is not None and before.sha256 == sha256:

@@ -63,5 +63,5 @@ def _cleaned(text: str) -> str:
     if not cleaned.strip(_JOINERS):
         raise UsageError("the note is empty: pass a text, or - to read it from stdin")
     if len(cleaned) > LONGEST_NOTE:
-        raise UsageError(f"the note has {len(cleaned)} characters, and may have {LONGEST_NOTE}: shorten it")
+        raise UsageError(f"the note has {len(cleaned)} characters; the limit is {LONGEST_NOTE}: shorten it")
     return cleaned

@@ -74,11 +74,11 @@ class Transaction:
         Raises ValueError: a field is NaN or infinite, or is called `id` or `at`, which every exported event has already.
         """
         if clash := _RESERVED & fields.keys():
-            raise ValueError(f"an event's field cannot be called {', '.join(sorted(clash))}")
+            raise ValueError(f"an event field cannot be named {', '.join(sorted(clash))}")
         data = {name: iso(value) if isinstance(value, datetime) else value for name, value in fields.items()}
         for name, value in data.items():
             if isinstance(value, float) and not -float("inf") < value < float("inf"):
-                raise ValueError(f"the event's field {name} is {value}, which JSON cannot hold")
+                raise ValueError(f"the event field {name} is {value}, which JSON cannot represent")
         seq, text = self._next_seq(run_id), json.dumps(data)
         if self.redactor.may_hold_any(text):
             text = json.dumps(self.redactor.value(data))
@@ -191,12 +191,12 @@ class Store:
         """
         path = self.path
         if free_bytes(path) < 2 * path.stat().st_size:
-            raise StateUnavailable(f"{path}: cannot compact it, as its disk has no room for a second copy.")
+            raise StateUnavailable(f"{path} cannot be compacted: its disk has no room for a second copy.")
         with self._lock, translating(path), closing(connect(path)) as connection:
             connection.execute("VACUUM")
             busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         if busy:
-            raise StateUnavailable(f"the log beside {path} could not be emptied: another process reads the database.")
+            raise StateUnavailable(f"the log of {path} could not be emptied: another process is reading the database.")
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
@@ -209,7 +209,7 @@ class Store:
         would wait for itself.
         """
         if self._owner == threading.get_ident():
-            raise RuntimeError("a write transaction cannot be opened within another")
+            raise RuntimeError("a write transaction cannot be opened inside another one")
         with self._lock:
             self._owner = threading.get_ident()
             try:

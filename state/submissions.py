@@ -70,7 +70,7 @@ def advance_submission(
     """
     row = tx.session.get_one(Submission, (run_id, id))
     if status not in _NEXT.get(row.status, ()):
-        raise ValueError(f"the submission {row.tag} is {row.status}, and cannot become {status}")
+        raise ValueError(f"submission {row.tag} is {row.status}, so it cannot become {status}")
     row.status, row.ref, row.message = status, ref or row.ref, message
     if status == "sending" or (status == "confirmed" and row.sent_at is None):
         row.sent_at = tx.now()
@@ -94,9 +94,9 @@ def choose_final(tx: Transaction, run_id: str, tags: Sequence[str], chooser: str
     """Record which of a run's submissions are to count in the end; none: the bot proposes. Raises UsageError for others."""
     confirmed_tags = [row.tag for row in submissions_of(tx.session, run_id) if row.status == "confirmed"]
     if unknown := next((tag for tag in tags if tag not in confirmed_tags), None):
-        raise UsageError(f"{unknown} is not a submission of this run that Kaggle accepted")
+        raise UsageError(f"this run has no submission {unknown} that Kaggle accepted")
     if len(set(tags)) > MOST_FINAL:
-        raise UsageError(f"{MOST_FINAL} submissions count at most, but you named {len(set(tags))}")
+        raise UsageError(f"at most {MOST_FINAL} submissions count, but you selected {len(set(tags))}")
     tx.record(FINAL_CHOSEN, run_id=run_id, tags=list(dict.fromkeys(tags)), by=chooser)
 
 
@@ -120,4 +120,4 @@ def submissions_of(session: Session, run_id: str) -> list[Submission]:
 def check_score(score: float | None) -> None:
     """Raise ValueError for a number that is no score: NaN or infinite."""
     if score is not None and not math.isfinite(score):
-        raise ValueError(f"{score} is not a score: a score is finite, or None")
+        raise ValueError(f"{score} is not a score: a score must be finite or None")

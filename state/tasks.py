@@ -126,7 +126,7 @@ def recover_tasks(tx: Transaction, *, running: Collection[str] = ()) -> list[Tas
     for row in rows:
         row.interruptions += 1
         if row.interruptions >= MOST_INTERRUPTIONS:
-            row.error = f"the process ended {row.interruptions} times while it was worked on"
+            row.error = f"the process ended {row.interruptions} times during this task"
             _let_go(tx, row, "dead")
             continue
         if row.interruptions > _FREE_INTERRUPTIONS:

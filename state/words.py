@@ -28,12 +28,12 @@ def moment(time: datetime) -> str:
 
 
 def did_you_mean(name: str, known_names: Iterable[str]) -> str:
-    """Return `did you mean X?` for the nearest known name, else `known are A, B`, or `there are none`."""
+    """Return `did you mean X?` for the nearest known name, else `choose from A, B`, or `there are none`."""
     names = sorted(known_names)
     plain = {_plain(known_name): known_name for known_name in names}
     if matches := get_close_matches(_plain(name), plain, 1):
         return f"did you mean {plain[matches[0]]}?"
-    return f"known are {', '.join(names)}" if names else "there are none"
+    return f"choose from {', '.join(names)}" if names else "there are none"
 
 
 def _plain(name: str) -> str:

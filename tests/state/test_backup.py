@@ -213,7 +213,7 @@ def test_without_a_backup_the_sentence_says_so(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     fill(path, 3000)
     cut(0.5)(path)
-    with pytest.raises(StateCorrupted, match="No backup of it"):
+    with pytest.raises(StateCorrupted, match="There is no backup in"):
         Store.open(path, SystemClock())
 
 

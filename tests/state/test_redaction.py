@@ -126,8 +126,8 @@ def test_a_change_is_logged_once_with_the_place_and_the_name_and_never_the_value
         redactor.own(f"the {SECRET}")
     redactor.own(SECRET, "a script's output")
     assert [record.getMessage() for record in caplog.records] == [
-        f"the secret in DB_PASSWORD occurred in the prompt draft, and was replaced by {MASK}",
-        f"the secret in DB_PASSWORD occurred in a script's output, and was replaced by {MASK}",
+        f"the secret in DB_PASSWORD was found in the prompt draft and replaced with {MASK}",
+        f"the secret in DB_PASSWORD was found in a script's output and replaced with {MASK}",
     ]
     assert {record.levelname for record in caplog.records} == {"WARNING"}
 

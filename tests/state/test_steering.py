@@ -103,7 +103,7 @@ def test_setting_the_same_state_again_changes_nothing_and_is_recorded_once(store
     [
         ("comnd", "did you mean comind?"),
         ("AIDE-rgg", "did you mean aide-rag?"),
-        ("nothing like it", "known are aide-rag, automind, comind"),
+        ("nothing like it", "choose from aide-rag, automind, comind"),
     ],
 )
 def test_a_mistyped_name_is_answered_with_the_nearest_one_or_else_all(name: str, sentence: str) -> None:

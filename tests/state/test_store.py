@@ -136,7 +136,7 @@ def test_reading_cannot_write(store: Store) -> None:
 
 def test_a_transaction_within_another_is_refused_instead_of_waiting_for_itself(store: Store) -> None:
     with store.write() as tx:
-        with pytest.raises(RuntimeError, match="within another"), store.write():
+        with pytest.raises(RuntimeError, match="inside another"), store.write():
             pass
         tx.record("still.usable", run_id="a")
     assert len(list(store.export_events("a"))) == 1

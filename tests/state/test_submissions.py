@@ -54,7 +54,7 @@ def test_of_two_who_want_to_send_one_gets_there(store: Store, run_id: str) -> No
         intend_submission(tx, run_id, node=1, prediction_source="refit", file_sha=SHA)
     with store.write() as tx:
         advance_submission(tx, run_id, "1", "sending")
-    with pytest.raises(ValueError, match="is sending, and cannot become sending"), store.write() as tx:
+    with pytest.raises(ValueError, match="is sending, so it cannot become sending"), store.write() as tx:
         advance_submission(tx, run_id, "1", "sending")
 
 
@@ -104,7 +104,7 @@ def test_a_submission_is_asked_about_once_and_decided_once(store: Store, run_id:
     for _ in range(2):
         with store.write() as tx:
             decide_approval(tx, 1, "approved", "ann")
-    with pytest.raises(UsageError, match="submission 1 was approved already, by ann"), store.write() as tx:
+    with pytest.raises(UsageError, match="submission 1 was already approved by ann"), store.write() as tx:
         decide_approval(tx, 1, "refused", "bob")
     types = [event["type"] for event in store.export_events(run_id)]
     assert (types.count("approval.asked"), types.count("approval.decided")) == (1, 1)

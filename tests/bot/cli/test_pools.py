@@ -73,7 +73,7 @@ def test_reports_are_listed_and_one_is_shown_in_full() -> None:
 
 
 def test_what_there_is_not_is_said_with_what_there_is() -> None:
-    with pytest.raises(UsageError, match=rf"no run on wine: known are {SPOOKY}"):
+    with pytest.raises(UsageError, match=rf"no run on wine: choose from {SPOOKY}"):
         invoke("ideas", "wine")
     with pytest.raises(UsageError, match=rf"unknown report 7 on {SPOOKY}: known: 1"):
         invoke("reports", SPOOKY, "7")

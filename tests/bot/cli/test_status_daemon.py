@@ -118,7 +118,7 @@ def test_one_competition_is_shown_alone_and_another_name_is_refused_with_those_t
     assert [one["competition"] for one in json.loads(invoke(SPOOKY, "--json").stdout)["competitions"]] == [SPOOKY]
     with pytest.raises(
         UsageError,
-        match=f"titanic is neither a folder nor one of the daemon's competitions: known are {NOMAD}, {SPOOKY}",
+        match=f"titanic is neither a folder nor one of the daemon's competitions: choose from {NOMAD}, {SPOOKY}",
     ):
         invoke("titanic")
     with pytest.raises(UsageError, match="runs/titanic: not found"):

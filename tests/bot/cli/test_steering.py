@@ -95,7 +95,7 @@ def test_what_looks_like_a_secret_is_refused_and_not_repeated(here: Path, secret
 
 
 def test_what_is_too_long_for_a_note_is_refused_from_stdin_too() -> None:
-    with pytest.raises(UsageError, match="may have 4000"):
+    with pytest.raises(UsageError, match="the limit is 4000"):
         bot("note", "titanic", "-", stdin="x" * 1_000_000)
 
 

@@ -94,7 +94,7 @@ def test_without_a_database_each_reports_it() -> None:
 def test_an_approval_is_written_down_for_the_daemon_once(store: Store) -> None:
     assert "submission 1 is approved; no daemon is running" in bot("approve", "1").stdout
     bot("approve", "1")
-    with pytest.raises(UsageError, match="was approved already, by ada"):
+    with pytest.raises(UsageError, match="was already approved by ada"):
         bot("approve", "1", "--refuse")
     with store.read() as session:
         (row,) = session.exec(select(Approval)).all()

@@ -126,4 +126,4 @@ def test_an_unknown_metric_is_told_with_the_nearest_or_with_all(tmp_path: Path) 
     (near,) = mistakes(tmp_path, '[competitions.c]\nmetric = "Log-Los"\n')
     assert near.endswith("did you mean log_loss?")
     (none_near,) = mistakes(tmp_path, '[competitions.c]\nmetric = "zzz"\n')
-    assert "known are accuracy, " in none_near
+    assert "choose from accuracy, " in none_near

@@ -76,7 +76,7 @@ def test_one_that_there_is_not_fails_and_the_others_are_looked_at(snapshot: Snap
         wrong, near, right = checked(site, "titanik", SLUG[:-1], SLUG, metric="log_loss")
     assert (wrong.part, wrong.status, near.status, right.status) == ("titanik", "fails", "fails", "ok")
     assert "[competitions.titanik] in bot.toml" in (wrong.fix or "")
-    assert f"among the ones you have entered: known are {SLUG}" in (wrong.fix or "")
+    assert f"among the ones you have entered: choose from {SLUG}" in (wrong.fix or "")
     assert f"did you mean {SLUG}?" in (near.fix or "")
 
 

@@ -140,14 +140,14 @@ async def test_what_is_to_count_in_the_end_is_chosen_and_shown(owner: httpx2.Asy
     ("act", "fields", "why"),
     [
         ("note", {"competition": SPOOKY, "text": " "}, "missing field in the form: text"),
-        ("note", {"competition": SPOOKY, "text": "x" * 4_001}, "may have 4000"),
+        ("note", {"competition": SPOOKY, "text": "x" * 4_001}, "the limit is 4000"),
         ("note", {"competition": "titanic", "text": "x"}, "titanic is not configured in bot.toml"),
         ("control", {"competition": SPOOKY, "state": "gone"}, "state must be one of"),
         ("control", {"state": "paused"}, "missing field in the form: competition"),
         ("approve", {"id": "9", "verdict": "approved"}, "no submission 9 is waiting"),
         ("approve", {"id": "1", "verdict": "expired"}, "verdict must be one of"),
         ("submit", {}, "unknown action: submit"),
-        ("final", {"competition": SPOOKY, "first": "t3"}, "t3 is not a submission of this run that Kaggle accepted"),
+        ("final", {"competition": SPOOKY, "first": "t3"}, "this run has no submission t3 that Kaggle accepted"),
         ("final", {"competition": NOMAD, "first": "t1"}, "no run on"),
     ],
 )

@@ -88,8 +88,8 @@ async def test_where_a_notebook_stands_is_shown_on_the_page_and_in_the_status(
             record_stage(tx, parts.RUN, 3, "ab" * 32, "pushed", ref="ann/bot-spooky", version=1)
         (found,) = status_of(store, Allowance(), [SPOOKY]).competitions
     lines = " ".join(" ".join(detail_lines(found, parts.NOW)).split())
-    said = "it runs on Kaggle as ann/bot-spooky, version 1"
-    assert "node 3: it runs on Kaggle as ann/bot-spooky, version 1 (for " in lines
+    said = "it is running on Kaggle as ann/bot-spooky, version 1"
+    assert "node 3: it is running on Kaggle as ann/bot-spooky, version 1 (for " in lines
     assert said in text(await owner.get(f"/competition/{SPOOKY}"), "submissions")
 
 

@@ -106,7 +106,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "a named pipe": (lambda s: os.mkfifo(s / "data/pipe"), "data/pipe: is not a plain file"),
     "unknown metric": (
         lambda s: write_manifest(s, metric={"name": "glee", "direction": "minimize"}),
-        "snapshot.json: the metric 'glee' is unknown and the snapshot has no private/grade.py; known are accuracy, ",
+        "snapshot.json: the metric 'glee' is unknown and the snapshot has no private/grade.py; choose from accuracy, ",
     ),
     "wrong direction": (
         lambda s: write_manifest(s, metric={"name": "rmse", "direction": "maximize"}),
