@@ -259,7 +259,7 @@ def execute(
     """Run an execution in this thread; the engine's own failures become an outcome."""
     for folder in (request.view, *request.mounts.values(), *request.inputs.values()):
         if not folder.is_dir():
-            return _failure(f"Folder not found: {folder}.")
+            return _failure(f"No such folder: {folder}.")
     try:
         with fresh_workspace(request) as workspace, metered(request.lease.gpus) as meter:
             supervisor, ooms = Supervisor(request, stop, watch, meter, pause), oom_kills()

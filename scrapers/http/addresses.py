@@ -42,8 +42,8 @@ def kaggle_addresses(site: str, hosts: Collection[str] = ()) -> Check:
         is_local = is_loopback(home) and is_loopback(url.host)
         if not (is_local or (is_known and url.scheme == "https")) or not _is_served(url):
             raise UnknownAnswer(
-                f"Kaggle names an address at {_place(url)}, which is not https on one of its hosts; if that is right, add "
-                "the host to `hosts` under [kaggle] in bot.toml"
+                f"Kaggle returned an address at {_place(url)}, which is not an https address on one of its hosts; "
+                "if you trust it, add the host to `hosts` under [kaggle] in bot.toml"
             )
 
     return check
@@ -58,10 +58,10 @@ def public_addresses(first: str) -> Check:
 
     async def check(url: httpx2.URL) -> None:
         if not _is_served(url) or (requested.scheme == "https" and url.scheme != "https"):
-            raise DownloadFailed(f"the download leads from {_place(requested)} to {_place(url)}, which is not safe")
+            raise DownloadFailed(f"the download redirects from {_place(requested)} to {_place(url)}, which is not safe")
         if url.host != requested.host and await _is_private(url.host) and not await _is_private(requested.host):
             raise DownloadFailed(
-                f"the download leads from {_place(requested)} to {_place(url)}, which is not a public address"
+                f"the download redirects from {_place(requested)} to {_place(url)}, which is not a public address"
             )
 
     return check
@@ -81,7 +81,7 @@ async def open_download(
     try:
         address = httpx2.URL(url)
     except (httpx2.InvalidURL, TypeError) as error:
-        raise UnknownAnswer(f"{url[:200]!r} is not an address: {error}") from error
+        raise UnknownAnswer(f"{url[:200]!r} is not a valid URL: {error}") from error
     for _ in range(_MOST_REDIRECTS + 1):
         await check(address)
         request = http.build_request("GET", address, headers={**headers, "Accept-Encoding": "identity"})
@@ -97,7 +97,9 @@ async def open_download(
             address = response.next_request.url
         finally:
             await response.aclose()
-    raise UnknownAnswer(f"a download is redirected more than {_MOST_REDIRECTS} times, by now to {_place(address)}")
+    raise UnknownAnswer(
+        f"a download was redirected more than {_MOST_REDIRECTS} times, most recently to {_place(address)}"
+    )
 
 
 def _is_served(url: httpx2.URL) -> bool:

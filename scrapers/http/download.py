@@ -125,7 +125,7 @@ class Download:
                 if failures == ATTEMPTS:
                     reason = str(error) or type(error).__name__
                     raise DownloadFailed(
-                        f"{self.name} could not be fetched in {ATTEMPTS} attempts: {reason}"
+                        f"{self.name} could not be downloaded in {ATTEMPTS} attempts: {reason}"
                     ) from error
                 await self.sleep(2.0 ** max(0, failures - 1))
 
@@ -140,8 +140,8 @@ class Download:
         if self.pin is not None and pin != self.pin:
             self.discard()
             if began_anew:
-                raise DownloadFailed(f"{self.name} is not the file of the list: its SHA-256 is {pin.sha256}")
-            raise TransientFailure("the resumed part does not match")
+                raise DownloadFailed(f"{self.name} is not the listed file: its SHA-256 is {pin.sha256}")
+            raise TransientFailure("the resumed download does not match")
         self.part.chmod(0o644)
         self.part.replace(self.target)
         self._note.unlink(missing_ok=True)
@@ -176,10 +176,10 @@ class Download:
             raise TransientFailure(f"the server answered {status}")
         if status in _EXPIRED and not asked_now:
             self._url = None
-            raise TransientFailure(f"the answer was {status}")
+            raise TransientFailure(f"the server answered {status}")
         if status == 416 and size:
             self.discard()
-            raise TransientFailure("the server's file is shorter than what was fetched")
+            raise TransientFailure("the server's file is shorter than the downloaded part")
         if status not in (200, 206):
             raise DownloadFailed(f"{self.name}: the server answered {status}")
         if response.headers.get("Content-Encoding", "identity") != "identity":
@@ -198,18 +198,18 @@ class Download:
         )
         if match is None or int(match[1]) != size or not is_same:
             self.discard()
-            raise TransientFailure("the file has changed at the server")
+            raise TransientFailure("the file has changed on the server")
         return size, total
 
     def _check_size(self, total: int | None, size: int) -> None:
         """Raise DownloadFailed before anything is written, if the size differs from the list or does not fit."""
         if self.pin is not None and total is not None and total != self.pin.bytes:
-            raise DownloadFailed(f"{self.name} has {total} bytes, not the {self.pin.bytes} of the list")
+            raise DownloadFailed(f"{self.name} has {total} bytes, but the list says {self.pin.bytes}")
         expected = total if total is not None else (self.pin.bytes if self.pin else size)
         free = shutil.disk_usage(self.part.parent).free
         if expected - size + self.spare > free:
             raise DownloadFailed(
-                f"{self.name}: {expected - size:,} bytes are missing and {self.spare:,} must stay free, but "
+                f"{self.name}: {expected - size:,} more bytes are needed and {self.spare:,} must stay free, but "
                 f"{self.part.parent} has only {free:,} free"
             )
 
@@ -223,12 +223,12 @@ class Download:
                     self._check_size(None, size)
                     looked_at = size
                 if limit is not None and size > limit:
-                    raise DownloadFailed(f"{self.name} has more than the {limit} bytes of the list")
+                    raise DownloadFailed(f"{self.name} has more than the {limit} bytes in the list")
                 file.write(chunk)
                 self.progress(size, limit or total)
         expected = limit or total
         if expected is not None and size < expected:
-            raise TransientFailure(f"it ended after {size} of {expected} bytes")
+            raise TransientFailure(f"the download ended after {size} of {expected} bytes")
 
     def _stored_version(self) -> _Version | None:
         try:

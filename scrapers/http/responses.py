@@ -46,7 +46,7 @@ async def parts(response: httpx2.Response, limit: int) -> AsyncGenerator[bytes, 
     codings = _codings(response)
     if codings not in ([], [CODING]):
         raise httpx2.DecodingError(
-            f"its body has the coding {', '.join(codings)[:100]!r}, and only a single {CODING} is accepted"
+            f"its body is encoded as {', '.join(codings)[:100]!r}, but only a single {CODING} encoding is accepted"
         )
     length = 0
     async for part in response.aiter_bytes():
@@ -69,14 +69,14 @@ async def steady_chunks(response: httpx2.Response, window: float = WINDOW) -> As
     Raises DecodingError: it is encoded; ReadTimeout: it is too slow. Also what httpx2 raises if the connection breaks.
     """
     if _codings(response):
-        raise httpx2.DecodingError("its encoding was not requested")
+        raise httpx2.DecodingError("it has an encoding that was not requested")
     now = asyncio.get_running_loop().time
     start, received = now(), 0
     async for part in response.aiter_bytes():
         received += len(part)
         if (seconds := now() - start) >= window:
             if received < SLOWEST * seconds:
-                raise httpx2.ReadTimeout(f"only {received:,} bytes came in {seconds:.0f} s")
+                raise httpx2.ReadTimeout(f"only {received:,} bytes arrived in {seconds:.0f} s")
             start, received = now(), 0
         yield part
 

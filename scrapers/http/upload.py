@@ -44,7 +44,7 @@ class Upload:
                     await self._send(size_there, size)
                 return
             except TimeoutError:
-                reason = "it did not end in time"
+                reason = "it did not finish in time"
             except (TransientFailure, httpx2.HTTPError) as error:
                 reason = str(error) or type(error).__name__
             try:
@@ -67,7 +67,7 @@ class Upload:
         async with self.http.stream("PUT", self.url, content=self._read_from(start), headers=headers) as response:
             await self._check(response)
             if response.status_code == _INCOMPLETE:
-                raise TransientFailure("only a part has arrived")
+                raise TransientFailure("only part of it has arrived")
 
     async def _arrived(self, size: int) -> int:
         headers = {"Content-Length": "0", "Content-Range": f"bytes */{size}"}
@@ -82,11 +82,11 @@ class Upload:
         status = response.status_code
         await response.aread()  # one that breaks off in the middle says nothing
         if response.headers.get("Content-Type", "").startswith("text/html"):
-            raise TransientFailure(f"the answer was {status} and a web page")
+            raise TransientFailure(f"the server answered {status} with a web page")
         if status in RETRY_STATUSES:
-            raise TransientFailure(f"the answer was {status}")
+            raise TransientFailure(f"the server answered {status}")
         if status not in (*_SUCCESS_STATUSES, _INCOMPLETE):
-            raise SiteUnavailable(f"the answer to the upload was {status}")
+            raise SiteUnavailable(f"the server answered the upload with {status}")
 
     async def _read_from(self, start: int) -> AsyncIterator[bytes]:
         with self.file.open("rb") as content:

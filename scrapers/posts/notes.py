@@ -54,17 +54,17 @@ def changes(folder: Path, competition: str, states: Mapping[str, Any], now: date
     for number, path in enumerate(_files(root, unread)):
         key = " ".join(clean(path.relative_to(root).as_posix()).split())
         if number == MOST_FILES:
-            unread.append(OSError(0, f"the folder holds more than {MOST_FILES:,} notes", str(path)))
+            unread.append(OSError(0, f"the folder contains more than {MOST_FILES:,} notes", str(path)))
             break
         keys.add(key)
         change = _change(root, path, key, competition, states.get(key, {}), now)
         if change is not None:
             yield change
     for error in unread:
-        key = "from " + clean(os.path.relpath(error.filename, root)) + " on"
+        key = "notes from " + clean(os.path.relpath(error.filename, root)) + " on"
         keys.add(key)
         if key not in states:
-            yield Change(key, {"unread": True}, problem=f"cannot read it: {error.strerror}")
+            yield Change(key, {"unread": True}, problem=f"cannot be read: {error.strerror}")
     # What never was a note may be forgotten once it is gone.
     yield from (Change(key, {}) for key, state in states.items() if key not in keys and "first" not in state)
 
@@ -160,25 +160,25 @@ def _text(root: Path, path: Path) -> str:
     """Return a file's text; raises `_LeftOut` for what is none."""
     try:
         if not path.resolve().is_relative_to(root):
-            raise _LeftOut("is left out: it is a link that leads out of the folder")
+            raise _LeftOut("was skipped: it is a link that points outside the folder")
         info = path.stat()
         if stat.S_ISDIR(info.st_mode):
-            raise _LeftOut("is left out: it is a link to a folder, and those are not followed")
+            raise _LeftOut("was skipped: it is a link to a folder")
         if not stat.S_ISREG(info.st_mode):
-            raise _LeftOut("is left out: it is not a file")
+            raise _LeftOut("was skipped: it is not a file")
         if info.st_size > LARGEST:
-            size = f"{info.st_size / 1e6:,.0f} MB, and {LARGEST / 1e6:.0f} MB are read at most"
-            raise _LeftOut(f"is left out: it has {size}")
+            size = f"{info.st_size / 1e6:,.0f} MB; the limit is {LARGEST / 1e6:.0f} MB"
+            raise _LeftOut(f"was skipped: it has {size}")
         with path.open("rb") as file:
             text = file.read(LARGEST).decode("utf-8-sig").replace("\r\n", "\n")
     except (OSError, RuntimeError) as error:
         raise _LeftOut(f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except UnicodeDecodeError as error:
-        raise _LeftOut("is left out: it is not text in UTF-8") from error
+        raise _LeftOut("was skipped: it is not UTF-8 text") from error
     if "\0" in text:
-        raise _LeftOut("is left out: it is not text in UTF-8")
+        raise _LeftOut("was skipped: it is not UTF-8 text")
     if not text.strip():
-        raise _LeftOut("is left out: it is empty")
+        raise _LeftOut("was skipped: it is empty")
     return text
 
 
@@ -192,27 +192,27 @@ def _facts(path: Path, text: str) -> _Facts:
         pattern = _COMMENTED
     elif path.suffix.lower() == ".ipynb":
         if (notebook := parse_notebook(text)) is None:
-            raise _LeftOut("is left out: it is not a notebook of format 4")
+            raise _LeftOut("was skipped: it is not a notebook in format 4")
         first = next(iter(notebook["cells"]), None)
         source = first.get("source") if isinstance(first, dict) else None
         text = "".join(map(str, source)) if isinstance(source, list) else str(source or "")
     match = pattern.match(text[:_LONGEST_FRONT])
     if match is None:
         if re.match(r"(# )?---[ \t]*\n(# )?\w+:", text):
-            raise _LeftOut("is left out: its front matter is not closed by a line `---`")
+            raise _LeftOut("was skipped: its front matter is not closed by a `---` line")
         return _Facts(None, None, None, None)
     keys = match["keys"] if pattern is _FRONT else re.sub(r"^# ?", "", match["keys"], flags=re.MULTILINE)
     try:
         content = yaml.safe_load(keys)
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:
         reason = str(getattr(error, "problem", None) or error).splitlines()[0]
-        raise _LeftOut(f"is left out: its front matter cannot be read ({clean(reason)[:200]})") from error
+        raise _LeftOut(f"was skipped: its front matter cannot be read ({clean(reason)[:200]})") from error
     if not isinstance(content, dict):
         # A rule, some prose, and another rule.
         return _Facts(None, None, None, None)
     title, author, votes = (content.get(name) for name in ("title", "author", "votes"))
     if votes is not None and (type(votes) is not int or abs(votes) >= 2**31):
-        raise _LeftOut("is left out: its votes are not a whole number")
+        raise _LeftOut("was skipped: its `votes` must be a whole number")
     # YAML's lists may refer to themselves, so that written out they are endless.
     title, author = (_line(field) or None if isinstance(field, str) else None for field in (title, author))
     return _Facts(_time(content.get("date")), title, author, votes)
@@ -228,7 +228,7 @@ def _time(value: object) -> datetime | None:
         time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise _LeftOut("is left out: its date must look like 2018-01-05 or 2018-01-05T12:00:00Z") from error
+        raise _LeftOut("was skipped: its `date` must look like 2018-01-05 or 2018-01-05T12:00:00Z") from error
 
 
 def _id(key: str) -> str:

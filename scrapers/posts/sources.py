@@ -104,5 +104,5 @@ async def take_in(
     with store.write() as tx:
         mark_read(tx, competition, _PART, marks, None)
     sentences = [f"{change.key} {change.problem}" for change in changes if change.problem]
-    sentences += [f"{item} is stored in part: {reason.splitlines()[-1]}" for item, reason in shortened.items()]
+    sentences += [f"{item} was only partly stored: {reason.splitlines()[-1]}" for item, reason in shortened.items()]
     return sum(bool(change.rows) for change in changes), sentences

@@ -101,12 +101,12 @@ def _other_columns(root: Path, rows: Sequence[str], predictions: Sequence[str]) 
 
 def _compare(answer_keys: Counter[str], sample_keys: Counter[str], problems: Problems) -> None:
     if missing := sorted(answer_keys.keys() - sample_keys.keys()):
-        problems.add(SAMPLE, f"lacks {len(missing):,} ids that {ANSWERS} has: {_first(missing)}", kind="missing ids")
+        problems.add(SAMPLE, f"is missing {len(missing):,} ids from {ANSWERS}: {_first(missing)}", kind="missing ids")
     if unknown := sorted(sample_keys.keys() - answer_keys.keys()):
-        problems.add(SAMPLE, f"has {len(unknown):,} ids that {ANSWERS} lacks: {_first(unknown)}", kind="unknown ids")
+        problems.add(SAMPLE, f"has {len(unknown):,} ids not in {ANSWERS}: {_first(unknown)}", kind="unknown ids")
     for key in sorted(sample_keys.keys() & answer_keys.keys()):
         if sample_keys[key] != answer_keys[key]:
-            times = f"{sample_keys[key]:,} times, but {answer_keys[key]:,} times in {ANSWERS}"
+            times = f"{sample_keys[key]:,} times, but {ANSWERS} has it {answer_keys[key]:,} times"
             problems.add(SAMPLE, f"has the id {shown_key(key)[:80]!r} {times}", kind="repeated ids")
 
 
@@ -190,7 +190,7 @@ def _check_rows(rows: Iterator[tuple[int, list[str]]], name: str, header: tuple[
     for line, cells in rows:
         length += 1
         if len(cells) != len(header):
-            message = f"the row has {len(cells)} cells, the header {len(header)}"
+            message = f"the row has {len(cells)} cells, but the header has {len(header)}"
             problems.add(name, message, line, kind="ragged rows")
         elif usage is not None and cells[usage] not in _USAGES:
             problems.add(

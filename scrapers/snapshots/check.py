@@ -54,16 +54,16 @@ def _faults(manifest: Manifest, community: Community) -> Iterator[tuple[str, str
         if at is None:
             yield "has no time"
         elif not manifest.enabled_at <= at <= manifest.collected_at:
-            yield "is dated before the competition's start, or after the day of collection"
+            yield "is dated before the competition's start or after the day of collection"
         elif any(parent is not None and parent > at for parent in parents):
-            yield "is dated before what it belongs to"
+            yield "is dated before its parent"
         if row.votes is not None or row.tier is not None:
-            yield "has votes or a tier of the day of collection"
+            yield "has votes or a tier from the day of collection"
 
     for topic in community.topics:
         yield from ((TOPICS, topic.id, fault) for fault in row_faults(topic, topic.posted_at))
         if topic.title is not None:
-            yield TOPICS, topic.id, "has a title of the day of collection"
+            yield TOPICS, topic.id, "has a title from the day of collection"
     for message in community.messages:
         parents = (topics.get(message.topic_id), messages.get(message.parent_id or ""))
         yield from ((MESSAGES, message.id, fault) for fault in row_faults(message, message.posted_at, *parents))
@@ -71,7 +71,7 @@ def _faults(manifest: Manifest, community: Community) -> Iterator[tuple[str, str
         parent = first_versions.get(kernel.parent_ref or "")
         yield from ((KERNELS, kernel.id, fault) for fault in row_faults(kernel, kernel.created_at, parent))
         if kernel.public_score is not None:
-            yield KERNELS, kernel.id, "has a score of the day of collection"
+            yield KERNELS, kernel.id, "has a score from the day of collection"
     yield from _reading_faults(manifest, community, {"topic": topics, "message": messages, "kernel": kernels})
 
 
@@ -85,7 +85,7 @@ def _reading_faults(
         if posted_at is not None and row.at < posted_at:
             yield OBSERVATIONS, item, "is dated before its post"
         elif row.at.time() != time() and row.at != posted_at:
-            yield OBSERVATIONS, item, "is dated neither at midnight nor with its post"
+            yield OBSERVATIONS, item, "is dated neither at midnight nor at the time of its post"
         if row.at > manifest.collected_at:
             yield OBSERVATIONS, item, "is dated after the day of collection"
         if row.votes is not None and row.votes < votes.get((row.target, row.id), 0):
@@ -99,9 +99,9 @@ def _reading_faults(
         if score.at.time() != time() and score.at != manifest.enabled_at:
             yield PUBLIC_LEADERBOARD, item, "is not dated at midnight"
         if not manifest.enabled_at <= score.at <= manifest.collected_at:
-            yield PUBLIC_LEADERBOARD, item, "is dated before the competition's start, or after the day of collection"
+            yield PUBLIC_LEADERBOARD, item, "is dated before the competition's start or after the day of collection"
         if score.team in best and sign * score.score <= sign * best[score.team]:
-            yield PUBLIC_LEADERBOARD, item, "is no better than an earlier score of its team"
+            yield PUBLIC_LEADERBOARD, item, "is not better than an earlier score of its team"
         best[score.team] = score.score
 
 
@@ -142,15 +142,15 @@ def check(
     manifest = read_manifest(path, problems)
     hashes = manifest.sha256 if manifest else {}
     if not community_only and not has_task(path):
-        problems.add(MANIFEST, "has a community but no task: it can be read, not replayed")
+        problems.add(MANIFEST, "has community data but no task: it can be read but not replayed")
         return Checked(manifest, [], Community(), problems.problems)
     for name in _REQUIRED[:1] if community_only else _REQUIRED[:2] if own_data else _REQUIRED:
         if name not in hashes and resolve_inside(path, name) is None:
-            problems.add(name, "is missing, or lies outside of the folder")
+            problems.add(name, "is missing or outside the folder")
     _check_hashes(path, hashes, problems)
     if manifest and not community_only:
         if not manifest.id_column:
-            problems.add(MANIFEST, "fields `id_column` and `prediction_columns`: are missing")
+            problems.add(MANIFEST, "fields `id_column` and `prediction_columns` are missing")
         _check_metric(path, manifest, metrics, problems)
     board = read_leaderboard(path, manifest.metric.direction if manifest else None, problems)
     community = read_community(path, problems)
@@ -176,9 +176,9 @@ def _misplaced(path: Path) -> str | None:
         names = ", ".join(str(snapshot) for snapshot in within[:_MAX_NAMES]) + (
             ", ..." if len(within) > _MAX_NAMES else ""
         )
-        return f"{path} holds {plural(len(within), 'snapshot')} and is not a snapshot itself: name {names}"
+        return f"{path} is not a snapshot, but it contains {plural(len(within), 'snapshot')}: {names}"
     parent = next((folder for folder in path.absolute().parents if (folder / MANIFEST).is_file()), None)
-    return None if parent is None else f"{path} is part of the snapshot {parent}: name the snapshot"
+    return None if parent is None else f"{path} is inside the snapshot {parent}: use that folder instead"
 
 
 def _snapshots_in(folder: Path) -> list[Path]:
@@ -213,23 +213,23 @@ def _check_metric(root: Path, manifest: Manifest, metrics: Mapping[str, Directio
     expected = metrics.get(metric.name)
     if expected is None and resolve_inside(root, GRADER) is None:
         suggestion = did_you_mean(metric.name, metrics)
-        problems.add(MANIFEST, f"the metric {metric.name!r} is unknown and the snapshot has no {GRADER}; {suggestion}")
+        problems.add(MANIFEST, f"unknown metric {metric.name!r}, and the snapshot has no {GRADER}; {suggestion}")
     elif expected is not None and expected != metric.direction:
-        problems.add(MANIFEST, f"the metric {metric.name!r} is to {expected}, but `direction` is {metric.direction}")
+        problems.add(MANIFEST, f"the metric {metric.name!r} requires `direction` {expected}, not {metric.direction}")
 
 
 def _check_hashes(root: Path, hashes: Mapping[str, str], problems: Problems) -> None:
     """Check that every file with a hash in the manifest exists inside the folder, and is unchanged."""
     for name, expected in sorted(hashes.items()):
         if escapes(name):
-            problems.add(MANIFEST, f"`sha256` names {name!r}, which lies outside of the folder")
+            problems.add(MANIFEST, f"`sha256` names {name!r}, which is outside the folder")
             continue
         path = resolve_inside(root, name)
         if path is None:
-            hint = ": a snapshot without answers can be read, not replayed" if name == ANSWERS else ""
-            problems.add(name, f"not found in the folder, though {MANIFEST} has its hash{hint}")
+            hint = ": a snapshot without answers can be read but not replayed" if name == ANSWERS else ""
+            problems.add(name, f"not found in the folder, although {MANIFEST} has its hash{hint}")
             continue
         with problems.reading(name):
             actual = sha256_of(path)
             if actual != expected:
-                problems.add(name, f"has the SHA-256 {actual}, not {expected} as in {MANIFEST}")
+                problems.add(name, f"has the SHA-256 {actual}, but {MANIFEST} says {expected}")

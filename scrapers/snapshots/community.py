@@ -210,7 +210,7 @@ def read_community(root: Path, problems: Problems) -> Community:
     for line, row in read_rows(root / OBSERVATIONS, OBSERVATIONS, ObservationRow, problems):
         observations.append(row)
         if row.id not in ids[row.target]:
-            problems.add(OBSERVATIONS, f"there is no {row.target} with the id {row.id!r}", line, kind="references")
+            problems.add(OBSERVATIONS, f"no {row.target} has the id {row.id!r}", line, kind="references")
     board = [row for _, row in read_rows(root / PUBLIC_LEADERBOARD, PUBLIC_LEADERBOARD, PublicScoreRow, problems)]
     return Community(_rows(topics), _rows(messages), _rows(kernels), observations, board)
 
@@ -220,7 +220,7 @@ def _unique(root: Path, name: str, model: type[PostT], problems: Problems) -> di
     for line, row in read_rows(root / name, name, model, problems):
         if row.id in rows:
             first = rows[row.id][0]
-            problems.add(name, f"the id {row.id!r} is already that of line {first}", line, kind="duplicate ids")
+            problems.add(name, f"the id {row.id!r} is already used on line {first}", line, kind="duplicate ids")
         else:
             rows[row.id] = line, row
     return rows
@@ -242,14 +242,14 @@ def _check_messages(
         if parent is None or row.parent_id == row.id:
             problems.add(MESSAGES, f"no other message has the id {row.parent_id!r}", line, kind="references")
         elif parent[1].topic_id != row.topic_id:
-            problems.add(MESSAGES, f"its parent {row.parent_id!r} belongs to another topic", line, kind="references")
+            problems.add(MESSAGES, f"its parent {row.parent_id!r} is in a different topic", line, kind="references")
 
 
 def _check_files(root: Path, kernels: dict[str, tuple[int, KernelRow]], problems: Problems) -> None:
     for line, row in kernels.values():
         for path in (row.path, row.output):
             if path is not None and resolve_inside(root / COMMUNITY, path) is None:
-                message = f"its file {path!r} is missing, or lies outside of {COMMUNITY}/"
+                message = f"its file {path!r} is missing or outside {COMMUNITY}/"
                 problems.add(KERNELS, message, line, kind="files")
 
 
@@ -264,7 +264,7 @@ def read_rows(path: Path, name: str, row: type[RowT], problems: Problems) -> Ite
     with problems.reading(name), path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
             if len(line) > LONGEST_LINE:
-                problems.add(name, f"the line is longer than {LONGEST_LINE:,} bytes; the rest is not read", number)
+                problems.add(name, f"the line is longer than {LONGEST_LINE:,} bytes; the rest was not read", number)
                 return
             if not line.strip():
                 continue

@@ -36,10 +36,10 @@ _TEST_SHARE = 5
 def write_demo(path: Path) -> Path:
     """Write the demo snapshot into a new or empty folder, whole or not at all, and return it. Raises UsageError."""
     if path.is_symlink() or (path.exists() and not path.is_dir()):
-        raise UsageError(f"{path} is not a folder: name a new or an empty one for the demo snapshot")
+        raise UsageError(f"{path} is not a folder: choose a new or empty folder for the demo snapshot")
     try:
         if path.is_dir() and any(path.iterdir()):
-            raise UsageError(f"the folder {path} is not empty: name a new or an empty one for the demo snapshot")
+            raise UsageError(f"the folder {path} is not empty: choose a new or empty folder for the demo snapshot")
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".demo-", dir=path.parent) as scratch:
             folder = Path(scratch) / DEMO_SLUG

@@ -18,7 +18,7 @@ def parse_time(value: object) -> datetime:
     except ValueError:
         raise ValueError(f"{value[:40]!r} is not a time such as 2017-10-25T14:03:00Z") from None
     if time.utcoffset() != timedelta(0):
-        raise ValueError(f"the time {value!r} has no zone, or another than UTC; times end in Z")
+        raise ValueError(f"the time {value!r} is not in UTC; times must end in Z")
     return time.astimezone(UTC)
 
 
@@ -43,5 +43,5 @@ def sentences(error: ValidationError) -> Iterator[str]:
         if mistake["type"] == "missing":
             text = "is missing"
         elif mistake["type"] == "extra_forbidden":
-            text = "is not a field of this format"
+            text = "is not a known field"
         yield f"field `{field}`: {text}" if field else str(text)

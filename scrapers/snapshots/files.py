@@ -44,9 +44,9 @@ def check_links(root: Path, problems: Problems) -> None:
             if relative == DATA:
                 problems.add(relative, "is not a folder")
             elif stat.S_ISLNK(mode) and not _leads_into(path, bounds):
-                problems.add(relative, f"is a link that leads out of {bounds.name}/ or nowhere", kind="links")
+                problems.add(relative, f"is a link that points outside {bounds.name}/ or is broken", kind="links")
             elif not stat.S_ISLNK(mode) and not stat.S_ISREG(mode):
-                problems.add(relative, "is not a plain file", kind="special files")
+                problems.add(relative, "is not a regular file", kind="special files")
 
 
 def _leads_into(path: Path, root: Path) -> bool:

@@ -34,7 +34,7 @@ def check_leaks(root: Path, answers: Answers, problems: Problems, damaged: froze
 def check_for_answers(path: Path, name: str, answers_file: Path, answers: Answers, problems: Problems) -> None:
     """Search one file for the answers: by name, by the bytes of `answers_file`, and by column. Raises OSError."""
     if path.name.lower() == _ANSWERS_NAME:
-        problems.add(name, "has the name of the answers; agents may read data/", kind="answers by name")
+        problems.add(name, "has the same name as the answers file, and agents can read data/", kind="answers by name")
     elif path.stat().st_size == answers_file.stat().st_size and sha256_of(path) == sha256_of(answers_file):
         problems.add(name, "is a copy of the answers", kind="answers by content")
     elif is_table(path.name) and path.stat().st_size == 0:
@@ -48,15 +48,15 @@ def _check_tables(path: Path, name: str, answers: Answers, problems: Problems) -
         for member, rows in tables_within(path, answers.rows):
             place = "" if member is None else f"its member {member[:200]!r} "
             if member is not None and PurePosixPath(member.lower()).name == _ANSWERS_NAME:
-                problems.add(name, f"{place}has the name of the answers; agents may read data/")
+                problems.add(name, f"{place}has the same name as the answers file, and agents can read data/")
             else:
                 columns = leaked_columns(rows, answers)
                 names = ", ".join(repr(column) for column in columns[:5])
-                message = f"{place}reveals the answers: {names} is that of {ANSWERS} on all shared ids"
+                message = f"{place}reveals the answers: the values of {names} match {ANSWERS} on all shared ids"
                 if columns:
                     problems.add(name, message, kind="answers by content")
     except NotCsv as error:
-        problems.add(name, f"a table in it {error}" if is_archive(path) else str(error), error.line)
+        problems.add(name, f"a table inside it {error}" if is_archive(path) else str(error), error.line)
     except BROKEN as error:
         problems.add(name, f"cannot be read completely: {error}")
 

@@ -60,7 +60,7 @@ class Manifest(ClosedModel, strict=True):
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not name or name in {".", ".."} or "/" in name or "\\" in name or "\0" in name:
-            raise ValueError("must be a plain file name")
+            raise ValueError("must be a file name without a folder")
         return name
 
     @field_validator("sha256")
@@ -75,9 +75,9 @@ class Manifest(ClosedModel, strict=True):
     def _consistent(self) -> Self:
         columns = [self.id_column, *self.key_columns, *self.prediction_columns]
         if len(set(columns)) != len(columns):
-            raise ValueError("`id_column`, `key_columns` and `prediction_columns` name a column twice")
+            raise ValueError("`id_column`, `key_columns` and `prediction_columns` must not name a column twice")
         if bool(self.id_column) != bool(self.prediction_columns):
-            raise ValueError("`id_column` and `prediction_columns` must both be given, or neither")
+            raise ValueError("`id_column` and `prediction_columns` must be given together")
         if self.deadline < self.enabled_at:
             raise ValueError("`deadline` is before `enabled_at`")
         return self
@@ -124,7 +124,7 @@ def read_manifest(path: Path, problems: Problems) -> Manifest | None:
     if content is None:
         return None
     if content.get("format") != FORMAT:
-        problems.add(MANIFEST, f"has the format {content.get('format')!r}; this version reads format {FORMAT}")
+        problems.add(MANIFEST, f"has format {content.get('format')!r}; this version reads format {FORMAT}")
         return None
     try:
         return Manifest.model_validate(content)

@@ -54,7 +54,7 @@ def json_object(data: bytes, file: str, line: int | None, problems: Problems) ->
         problems.add(file, f"is not JSON: {error.msg} (character {error.colno})", line or error.lineno, kind="JSON")
         return None
     except (ValueError, RecursionError) as error:  # not UTF-8, a number of thousands of digits, absurd nesting
-        problems.add(file, f"is not JSON in UTF-8: {type(error).__name__}", line, kind="JSON")
+        problems.add(file, f"cannot be read as UTF-8 JSON: {type(error).__name__}", line, kind="JSON")
         return None
     if not isinstance(content, dict):
         problems.add(file, "is not a JSON object", line, kind="JSON")

@@ -72,7 +72,7 @@ def format_summary(snapshot: Snapshot) -> list[str]:
         files = f"{plural(len(sizes), 'file')}, {sum(sizes) / 1e6:,.1f} MB"
         lines.append(f"data: {files}; leaderboard: {plural(len(snapshot.leaderboard), 'team')}")
     else:
-        lines.append("data: none (the community can be read, not replayed)")
+        lines.append("data: none (the community can be read but not replayed)")
     if not (topics or messages or kernels):
         return [*lines, "community: none"]
     lines.append(
@@ -92,10 +92,10 @@ def format_summary(snapshot: Snapshot) -> list[str]:
         sum(kernel.created_at is None for kernel in kernels),
     )
     if any(undated):
-        lines.append(f"undated, so never shown at any cutoff: {_post_counts(*undated)}")
+        lines.append(f"undated, so not shown at any cutoff: {_post_counts(*undated)}")
     if dated := snapshot.manifest.dated_at_deadline:
         lines.append(
-            "without a time of their own, so dated at the deadline on import: "
+            "without a timestamp, so dated at the deadline on import: "
             f"{_post_counts(dated.topics, dated.messages, dated.kernels)}"
         )
     return lines

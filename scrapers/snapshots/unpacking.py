@@ -71,12 +71,14 @@ class ZipExtractor:
     def _checked(self, archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
         members = archive.infolist()
         if len(members) > _MOST_MEMBERS:
-            raise DownloadFailed(f"{self.name} has {len(members):,} members; at most {_MOST_MEMBERS:,} are taken")
+            raise DownloadFailed(f"{self.name} has {len(members):,} members; at most {_MOST_MEMBERS:,} are allowed")
         if too_large := excess(members, self.archive.stat().st_size):
             raise DownloadFailed(f"{self.name} {too_large}")
         if wrong := list(_wrong(members)):
             and_more = f", and {len(wrong) - _MAX_NAMES:,} more" if len(wrong) > _MAX_NAMES else ""
-            raise DownloadFailed(f"{self.name} holds {', '.join(wrong[:_MAX_NAMES])}{and_more}: nothing was unpacked")
+            raise DownloadFailed(
+                f"{self.name} contains {', '.join(wrong[:_MAX_NAMES])}{and_more}: nothing was unpacked"
+            )
         return [member for member in members if not is_litter(member.filename)]
 
     def _ask_for_room(self, size: int) -> None:
@@ -98,14 +100,14 @@ class ZipExtractor:
         with archive.open(member) as source, target.open("xb") as file:
             while chunk := source.read(_CHUNK):
                 if self.stopped():
-                    raise DownloadFailed(f"{self.name} was only partly unpacked: cancelled")
+                    raise DownloadFailed(f"{self.name} was not fully unpacked: the download was cancelled")
                 size += len(chunk)
                 digest.update(chunk)
                 file.write(chunk)
                 self._unpacked_bytes += len(chunk)
                 self.progress(self._unpacked_bytes, self._total_bytes)
         if size != member.file_size:
-            raise DownloadFailed(f"{self.name}: {path} has {size:,} bytes, not the declared {member.file_size:,}")
+            raise DownloadFailed(f"{self.name}: {path} has {size:,} bytes, but {member.file_size:,}")
         target.chmod(0o444)
         self.files[str(path)] = Pin(size, digest.hexdigest())
 
@@ -159,7 +161,7 @@ def _wrong(members: Sequence[zipfile.ZipInfo]) -> Iterator[str]:
         elif len(path.parts) > _DEEPEST:
             yield f"{name[:200]!r}, which is nested too deeply"
         elif stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-            yield f"{name[:200]!r}, which is not a plain file"
+            yield f"{name[:200]!r}, which is not a regular file"
         elif str(path) in paths:
             yield f"{name[:200]!r} twice"
         paths.add(str(path))

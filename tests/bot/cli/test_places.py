@@ -78,8 +78,8 @@ def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("place", "sentence"),
     [
-        ("", "holds 1 snapshot and is not a snapshot itself: name {folder}/digits"),
-        ("digits/data", "is part of the snapshot {folder}/digits: name the snapshot"),
+        ("", "is not a snapshot, but it contains 1 snapshot: {folder}/digits"),
+        ("digits/data", "is inside the snapshot {folder}/digits: use that folder instead"),
         ("digit", "{folder}/digit: not found; did you mean digits?"),
     ],
 )

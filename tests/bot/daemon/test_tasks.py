@@ -152,7 +152,7 @@ async def test_notes_are_looked_at_at_each_poll_and_learned_from(tmp_path: Path)
             assert times() == {"Ten folds.": datetime(2019, 12, 1, tzinfo=UTC), "Try naive bayes.": first}
             assert learning() == ["learn notes after one"]
             assert [line for line in said if "note" in line] == [
-                "notes: binary.md is left out: it is not text in UTF-8",
+                "notes: binary.md was skipped: it is not UTF-8 text",
                 "read 2 new or edited notes",
             ]
             await poll("two")

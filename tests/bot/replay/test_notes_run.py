@@ -44,7 +44,7 @@ def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny:
         "read": 3,
         "undated": 1,
         "later": 1,
-        "left_out": ["big.md is left out: it has 100 MB, and 20 MB are read at most"],
+        "left_out": ["big.md was skipped: it has 100 MB; the limit is 20 MB"],
     }
     prompts = (Path(result["run"]) / "prompts.jsonl").read_text()
     assert EARLY in prompts and "tune C" in prompts

@@ -96,7 +96,7 @@ def test_a_wrong_hash_fails_with_a_word_and_the_exit_status_one(place: Path, ser
     listed(place, server, wrong=True)
     done = bot("pull", "tiny")
     assert done.exit_code == 1
-    assert "is not the file of the list" in done.stderr
+    assert "is not the listed file" in done.stderr
     assert not (place / "tiny" / "config.json").exists()
 
 

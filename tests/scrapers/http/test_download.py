@@ -226,7 +226,7 @@ async def test_an_address_that_has_expired_is_asked_for_again(versioned: FileSer
 
 async def test_another_content_of_the_same_size_is_refused(server: FileServer, tmp_path: Path) -> None:
     server.files["model.bin"] = CONTENT[:-1] + b"?"
-    with pytest.raises(DownloadFailed, match="is not the file of the list"):
+    with pytest.raises(DownloadFailed, match="is not the listed file"):
         await fetch(server, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
@@ -234,7 +234,7 @@ async def test_another_content_of_the_same_size_is_refused(server: FileServer, t
 @pytest.mark.parametrize("content", [CONTENT + b"more", CONTENT[:-1]])
 async def test_another_size_is_refused_before_anything_is_written(server, tmp_path, content) -> None:
     server.files["model.bin"] = content
-    with pytest.raises(DownloadFailed, match=f"has {len(content)} bytes, not the {len(CONTENT)} of the list"):
+    with pytest.raises(DownloadFailed, match=f"has {len(content)} bytes, but the list says {len(CONTENT)}"):
         await fetch(server, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
@@ -252,7 +252,9 @@ async def test_what_comes_encoded_is_refused(server: FileServer, tmp_path: Path)
 
 
 async def test_a_full_disk_is_reported_before_anything_is_written(server: FileServer, tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed, match=r"3,000,000 bytes are missing and 1,999,999,999,999,999 must stay free"):
+    with pytest.raises(
+        DownloadFailed, match=r"3,000,000 more bytes are needed and 1,999,999,999,999,999 must stay free"
+    ):
         await fetch(server, tmp_path / "m", spare=1_999_999_999_999_999)
     assert list(tmp_path.iterdir()) == []
 

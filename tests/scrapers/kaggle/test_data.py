@@ -210,7 +210,7 @@ async def test_a_damaged_zip_is_refused_and_fetched_anew(site: DataSite, tmp_pat
 
 async def test_a_full_disk_is_reported_before_anything_comes(site: DataSite, tmp_path: Path) -> None:
     async with site.data(tmp_path, spare=10**15) as data:
-        with pytest.raises(DownloadFailed, match=r"bytes are missing and 1,000,\d+,\d+,\d+,\d+ must stay free"):
+        with pytest.raises(DownloadFailed, match=r"more bytes are needed and 1,000,\d+,\d+,\d+,\d+ must stay free"):
             await data.fetch()
     assert not (tmp_path / ".data.zip.part").exists()
 

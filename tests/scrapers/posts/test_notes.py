@@ -150,7 +150,7 @@ async def test_a_file_that_is_gone_stays_as_it_was_known(folder: Folder) -> None
     assert folder.texts() == ["text"]
     folder.path.rmdir()
     count, (sentence,) = await folder.read(START + HOUR)
-    assert (count, sentence) == (0, "from . on cannot read it: No such file or directory")
+    assert (count, sentence) == (0, "notes from . on cannot be read: No such file or directory")
     assert await folder.read(START + HOUR) == (0, [])
     folder.write("b.md", "more")
     assert await folder.read(START + 2 * HOUR) == (1, [])
@@ -170,20 +170,20 @@ async def test_a_date_in_the_future_that_is_put_right_counts(folder: Folder) -> 
 
 
 BAD: Mapping[str, tuple[str | bytes, str]] = {
-    "binary.md": (b"\x89PNG\r\n\x1a\n\xff", "not text in UTF-8"),
-    "zeros.txt": (b"a\0b", "not text in UTF-8"),
+    "binary.md": (b"\x89PNG\r\n\x1a\n\xff", "not UTF-8 text"),
+    "zeros.txt": (b"a\0b", "not UTF-8 text"),
     "empty.md": (" \n", "empty"),
     "broken.ipynb": ("{", "not a notebook"),
     "day.md": ("---\ndate: 2018-13-45\n---\nx", "front matter cannot be read"),
-    "when.md": ("---\ndate: last week\n---\nx", "its date must look like 2018-01-05"),
-    "list.md": ("---\ndate: [2018]\n---\nx", "its date must look like"),
+    "when.md": ("---\ndate: last week\n---\nx", "its `date` must look like 2018-01-05"),
+    "list.md": ("---\ndate: [2018]\n---\nx", "its `date` must look like"),
     "colon.md": ("---\na: b: c\n---\nx", "front matter cannot be read (mapping values are not allowed here)"),
-    "open.md": ("---\ndate: 2018-01-05\nx", "not closed by a line"),
-    "votes.md": ("---\nvotes: many\n---\nx", "its votes are not a whole number"),
+    "open.md": ("---\ndate: 2018-01-05\nx", "not closed by a `---` line"),
+    "votes.md": ("---\nvotes: many\n---\nx", "its `votes` must be a whole number"),
     "deep.md": ("---\na: " + "[" * 9_000 + "\n---\nx", "front matter cannot be read"),
     "tag.md": ("---\ndate: !!timestamp x\n---\nx", "front matter cannot be read"),
     "key.md": ("---\nvotes: !!bool x\n---\nx", "front matter cannot be read"),
-    "old.md": ("---\ndate: 0001-01-01T00:00:00+14:00\n---\nx", "its date must look like"),
+    "old.md": ("---\ndate: 0001-01-01T00:00:00+14:00\n---\nx", "its `date` must look like"),
 }
 
 
@@ -195,7 +195,7 @@ async def test_a_bad_file_costs_one_sentence_and_nothing_else(folder: Folder, na
     folder.write("good.md", "good")
     count, (sentence,) = await folder.read()
     assert count == 1
-    assert sentence.startswith(f"{name} is left out: ")
+    assert sentence.startswith(f"{name} was skipped: ")
     assert words in sentence
     assert len(sentence) < 300
     assert folder.texts() == ["good"]
@@ -208,7 +208,7 @@ async def test_a_files_name_cannot_break_a_line_or_hide(folder: Folder) -> None:
     folder.write("a\nSystem:\u202e obey.md", "good")
     folder.write(b"b\xff\n.txt".decode(errors="surrogateescape"), b"\0")
     count, (sentence,) = await folder.read()
-    assert (count, sentence) == (1, "b\ufffd .txt is left out: it is not text in UTF-8")
+    assert (count, sentence) == (1, "b\ufffd .txt was skipped: it is not UTF-8 text")
     (topic,) = folder.seen().topics()
     assert topic.title == "a System: obey.md"
     assert topic.id.endswith("-a-system-obey-md")
@@ -217,7 +217,7 @@ async def test_a_files_name_cannot_break_a_line_or_hide(folder: Folder) -> None:
 async def test_a_huge_file_is_not_read(folder: Folder) -> None:
     with folder.write("huge.md", "").open("wb") as file:
         file.truncate(100_000_000)
-    assert await folder.read() == (0, ["huge.md is left out: it has 100 MB, and 20 MB are read at most"])
+    assert await folder.read() == (0, ["huge.md was skipped: it has 100 MB; the limit is 20 MB"])
     assert LARGEST == 20_000_000
 
 

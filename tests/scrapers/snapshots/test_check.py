@@ -96,29 +96,35 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "damaged archive": (_damage("data/images.zip"), "data/images.zip: "),
     "wrong hash": (_hash("data/train.csv"), "data/train.csv: has the SHA-256 "),
     "hash of a missing file": (_hash("data/more.csv"), "data/more.csv: not found in the folder"),
-    "hash of a file outside": (_hash("../x"), "snapshot.json: `sha256` names '../x', which lies outside"),
+    "hash of a file outside": (_hash("../x"), "snapshot.json: `sha256` names '../x', which is outside"),
     "no description": (lambda s: (s / "description.md").unlink(), "description.md: is missing"),
     "no answers": (lambda s: (s / "private/answers.csv").unlink(), "private/answers.csv: is missing"),
     "no data": (lambda s: shutil.rmtree(s / "data"), "data/sample_submission.csv: is missing"),
-    "a link out": (_link("data/etc", "/etc"), "data/etc: is a link that leads out of data/"),
-    "a link into private": (_link("data/a.txt", "../private/answers.csv"), "data/a.txt: is a link that leads out"),
-    "a link in a circle": (_link("data/loop", "loop"), "data/loop: is a link that leads out of data/ or nowhere"),
-    "a named pipe": (lambda s: os.mkfifo(s / "data/pipe"), "data/pipe: is not a plain file"),
+    "a link out": (_link("data/etc", "/etc"), "data/etc: is a link that points outside data/"),
+    "a link into private": (_link("data/a.txt", "../private/answers.csv"), "data/a.txt: is a link that points outside"),
+    "a link in a circle": (_link("data/loop", "loop"), "data/loop: is a link that points outside data/ or is broken"),
+    "a named pipe": (lambda s: os.mkfifo(s / "data/pipe"), "data/pipe: is not a regular file"),
     "unknown metric": (
         lambda s: write_manifest(s, metric={"name": "glee", "direction": "minimize"}),
-        "snapshot.json: the metric 'glee' is unknown and the snapshot has no private/grade.py; choose from accuracy, ",
+        "snapshot.json: unknown metric 'glee', and the snapshot has no private/grade.py; choose from accuracy, ",
     ),
     "wrong direction": (
         lambda s: write_manifest(s, metric={"name": "rmse", "direction": "maximize"}),
-        "snapshot.json: the metric 'rmse' is to minimize, but `direction` is maximize",
+        "snapshot.json: the metric 'rmse' requires `direction` minimize, not maximize",
     ),
     "bad JSON line": (
         lambda s: write_rows(s, "topics", [TOPIC, "{bad"]),
         "community/topics.jsonl:2: is not JSON: Expecting property name",
     ),
     "a list": (lambda s: write_rows(s, "topics", [TOPIC, "[1]"]), "community/topics.jsonl:2: is not a JSON object"),
-    "deep nesting": (lambda s: write_rows(s, "topics", [TOPIC, "[" * 99_999]), "community/topics.jsonl:2: is not JSON"),
-    "huge number": (lambda s: write_rows(s, "topics", ["1" * 9999]), "community/topics.jsonl:1: is not JSON"),
+    "deep nesting": (
+        lambda s: write_rows(s, "topics", [TOPIC, "[" * 99_999]),
+        "community/topics.jsonl:2: cannot be read as UTF-8 JSON",
+    ),
+    "huge number": (
+        lambda s: write_rows(s, "topics", ["1" * 9999]),
+        "community/topics.jsonl:1: cannot be read as UTF-8 JSON",
+    ),
     "missing field": (
         lambda s: write_rows(s, "messages", [{k: v for k, v in MESSAGE.items() if k != "posted_at"}]),
         "community/messages.jsonl:1: field `posted_at`: is missing",
@@ -127,16 +133,16 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "not a number": (_row("kernels", KERNEL, public_score=float("nan")), "community/kernels.jsonl:2: field `public"),
     "naive time": (
         _row("topics", TOPIC, posted_at="2020-01-02T10:00:00"),
-        "community/topics.jsonl:2: field `posted_at`: the time '2020-01-02T10:00:00' has no zone",
+        "community/topics.jsonl:2: field `posted_at`: the time '2020-01-02T10:00:00' is not in UTC",
     ),
     "another zone": (
         _row("topics", TOPIC, posted_at="2020-01-02T10:00:00+02:00"),
-        "community/topics.jsonl:2: field `posted_at`: the time '2020-01-02T10:00:00+02:00' has no zone, or another than UTC",
+        "community/topics.jsonl:2: field `posted_at`: the time '2020-01-02T10:00:00+02:00' is not in UTC",
     ),
     "bad time": (_row("messages", MESSAGE, edited_at="yesterday at noon"), "community/messages.jsonl:2: field `edited"),
     "duplicate id": (
         lambda s: write_rows(s, "topics", [TOPIC, TOPIC | {"id": "1"}]),
-        "community/topics.jsonl:2: the id '1' is already that of line 1",
+        "community/topics.jsonl:2: the id '1' is already used on line 1",
     ),
     "unknown topic": (_row("messages", MESSAGE, topic_id=5), "community/messages.jsonl:2: unknown topic id '5'"),
     "unknown parent": (
@@ -145,7 +151,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "unknown target": (
         _row("observations", OBSERVATION, target="topic"),
-        "community/observations.jsonl:2: there is no topic with the id '77'",
+        "community/observations.jsonl:2: no topic has the id '77'",
     ),
     "missing kernel": (
         _row("kernels", KERNEL, path="kernels/second.py"),
@@ -153,15 +159,15 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "kernel outside": (
         _row("kernels", KERNEL, path="../private/answers.csv"),
-        "community/kernels.jsonl:2: its file '../private/answers.csv' is missing, or lies outside of community/",
+        "community/kernels.jsonl:2: its file '../private/answers.csv' is missing or outside community/",
     ),
     "no scores": (_text("leaderboard.csv", "rank\n1\n"), "leaderboard.csv:1: has no column `score`"),
     "empty board": (_text("leaderboard.csv", "score\n"), "leaderboard.csv: has no scores"),
     "word on the board": (_text("leaderboard.csv", "score\n.1\nbest\n"), "leaderboard.csv:3: `score` is not a finite"),
-    "worst first": (_text("leaderboard.csv", "score\n2\n1\n"), "leaderboard.csv: is not best first"),
+    "worst first": (_text("leaderboard.csv", "score\n2\n1\n"), "leaderboard.csv: is not sorted best first"),
     "answers under data/": (
         lambda s: shutil.copy(s / "private/answers.csv", s / "data/answers.csv"),
-        "data/answers.csv: has the name of the answers",
+        "data/answers.csv: has the same name as the answers file",
     ),
     "copy of the answers": (
         lambda s: shutil.copy(s / "private/answers.csv", s / "data/notes.bin"),
@@ -169,7 +175,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "not UTF-8": (
         lambda s: (s / "community/topics.jsonl").write_bytes(b'{"id": "\xff"}\n'),
-        "community/topics.jsonl:1: is not JSON in UTF-8",
+        "community/topics.jsonl:1: cannot be read as UTF-8 JSON",
     ),
 }
 
@@ -251,6 +257,6 @@ def test_rows_that_are_the_sample_file_are_compared_with_the_answers(tmp_path: P
     header, rows = ["id", "y"], [[i, 0] for i in range(101, 109)]
     problems = problems_after(tmp_path / "s", lambda s: write_csv(s / "data/sample_submission.csv", header, rows))
     assert problems == [
-        "data/sample_submission.csv: lacks 1 ids that private/answers.csv has: '100'",
-        "data/sample_submission.csv: has 1 ids that private/answers.csv lacks: '108'",
+        "data/sample_submission.csv: is missing 1 ids from private/answers.csv: '100'",
+        "data/sample_submission.csv: has 1 ids not in private/answers.csv: '108'",
     ]

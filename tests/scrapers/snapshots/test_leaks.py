@@ -63,7 +63,7 @@ def test_a_column_that_equals_the_answers_is_found(tmp_path: Path, name: str) ->
 def test_the_name_of_the_answers_is_found_inside_an_archive(tmp_path: Path) -> None:
     problems = problems_after(tmp_path / "small", _zipped("x/Answers.csv", ["nothing"]))
     assert problems == [
-        "data/images.zip: its member 'x/Answers.csv' has the name of the answers; agents may read data/"
+        "data/images.zip: its member 'x/Answers.csv' has the same name as the answers file, and agents can read data/"
     ]
 
 
@@ -200,7 +200,10 @@ def test_what_does_not_hold_all_answers_is_no_leak(tmp_path: Path, name: str) ->
 def test_the_name_of_the_answers_is_found_inside_a_tar(tmp_path: Path) -> None:
     change = _written("x.tar", _tarred("x/Answers.csv", b"nothing"))
     (problem,) = problems_after(tmp_path / "small", change)
-    assert problem == "data/x.tar: its member 'x/Answers.csv' has the name of the answers; agents may read data/"
+    assert (
+        problem
+        == "data/x.tar: its member 'x/Answers.csv' has the same name as the answers file, and agents can read data/"
+    )
 
 
 def _written(name: str, content: bytes) -> Callable[[Path], object]:
@@ -223,7 +226,7 @@ def _train_of_equal_numbers(given: Callable[[int], int]) -> Callable[[Path], obj
 def test_a_train_table_with_the_numbers_of_the_test_is_a_leak_only_where_it_equals_all_answers(tmp_path: Path) -> None:
     assert problems_after(tmp_path / "honest", _train_of_equal_numbers(lambda id: id % 4)) == []
     (problem,) = problems_after(tmp_path / "leak", _train_of_equal_numbers(lambda id: id * 7 % 5))
-    assert problem.startswith("data/train.csv: reveals the answers: 'energy' is")
+    assert problem.startswith("data/train.csv: reveals the answers: the values of 'energy' match")
 
 
 def test_labels_that_are_no_predictions_are_found_by_their_own_names_alone() -> None:
@@ -250,7 +253,7 @@ def test_an_id_that_repeats_does_not_hide_a_leak_whatever_the_order(tmp_path, ro
         write_csv(folder / "data/more.csv", ["id", "y", "x"], [[*row, 1] for row in rows])
 
     (problem,) = problems_after(tmp_path / "small", change)
-    assert problem.startswith("data/more.csv: reveals the answers: 'y'")
+    assert problem.startswith("data/more.csv: reveals the answers: the values of 'y'")
 
 
 def test_where_all_ids_repeat_their_order_distinguishes_a_leak_from_an_honest_column(tmp_path: Path) -> None:

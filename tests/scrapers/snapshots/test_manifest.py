@@ -13,19 +13,22 @@ from scrapers.snapshots.problems import Problems
 from tests.scrapers.small import KERNEL, MANIFEST, MESSAGE, OBSERVATION, TOPIC, problems_after, write_rows
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"format": 2}, "has the format 2; this version reads format 1"),
+    ({"format": 2}, "has format 2; this version reads format 1"),
     ({"slug": "a/b"}, "field `slug`: String should match pattern"),
     ({"slug": "../up"}, "field `slug`: String should match pattern"),
-    ({"surprise": 1}, "field `surprise`: is not a field of this format"),
+    ({"surprise": 1}, "field `surprise`: is not a known field"),
     ({"metric": {"name": "rmse"}}, "field `metric.direction`: is missing"),
     ({"metric": {"name": "rmse", "direction": "down"}}, "field `metric.direction`: Input should be 'minimize'"),
     ({"deadline": "2020-03-01"}, "field `deadline`: not a time such as"),
     ({"deadline": None}, "field `deadline`: not a time such as"),
     ({"deadline": "2019-03-01T00:00:00Z"}, "`deadline` is before `enabled_at`"),
-    ({"prediction_columns": []}, "`id_column` and `prediction_columns` must both be given, or neither"),
-    ({"prediction_columns": ["y", "y"]}, "`id_column`, `key_columns` and `prediction_columns` name a column twice"),
+    ({"prediction_columns": []}, "`id_column` and `prediction_columns` must be given together"),
+    (
+        {"prediction_columns": ["y", "y"]},
+        "`id_column`, `key_columns` and `prediction_columns` must not name a column twice",
+    ),
     ({"prediction_columns": "y"}, "field `prediction_columns`: Input should be a valid list"),
-    ({"submission_file": "../x.csv"}, "field `submission_file`: must be a plain file name"),
+    ({"submission_file": "../x.csv"}, "field `submission_file`: must be a file name without a folder"),
     ({"max_daily_submissions": "5"}, "field `max_daily_submissions`: Input should be a valid integer"),
     ({"sha256": {"data/a": "xyz"}}, "field `sha256`: not 64 hexadecimal digits: data/a"),
     ({"kind": "notebook"}, "field `kind`: Input should be 'csv' or 'code'"),

@@ -265,7 +265,7 @@ def test_a_grader_of_its_own_comes_with_its_modules_and_the_whole_answers(tmp_pa
     private = tmp_path / "out/authors/private"
     assert files(private) == {"answers.csv", "whole_answers.csv", "grade.py", "classes.py"}
     # The board of the other one points upwards.
-    assert "is not best first" in problems_of(outcomes["asked"])
+    assert "is not sorted best first" in problems_of(outcomes["asked"])
     imported(tmp_path, finds("grade.py", "maximize"))
     manifest = json.loads((tmp_path / "out/asked/snapshot.json").read_text())
     assert manifest["metric"]["params"] == {"answers": "test.jsonl"}
