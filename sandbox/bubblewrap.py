@@ -63,7 +63,7 @@ class BubblewrapSandbox(LocalSandbox):
         """Return what it cannot contain here."""
         gaps = [
             "total memory is checked five times per second, so a burst across several processes can exceed the limit; "
-            "the kernel limits only each single process",
+            "the kernel limits only individual processes",
             "kernel memory (socket and pipe buffers) and unnamed files held in a socket are not counted; the script is "
             "stopped when the machine is almost out of memory or disk space",
             "with a GPU, anonymous shared memory is not counted either",

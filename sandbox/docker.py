@@ -56,7 +56,7 @@ class DockerSandbox(LocalSandbox):
         if not works:
             return f"Docker is installed but cannot run a script: {output}"
         if image.attrs["Config"].get("Volumes"):
-            return f"The image {image.tags} declares volumes, which no size limit covers."
+            return f"The image {image.tags} declares volumes, which are not covered by any size limit."
         facts = json.loads(output)
         if self._environment and facts["python"].split(".")[:2] != self._environment.record.python.split(".")[:2]:
             return (
@@ -74,8 +74,7 @@ class DockerSandbox(LocalSandbox):
             gaps=(
                 "the kernel is shared unless the runtime is gVisor: scripts can exploit its bugs through unfiltered "
                 "system calls",
-                "system calls are filtered by Docker's default profile, which allows io_uring before Docker 25 and "
-                "vsock before Docker 23",
+                "Docker's system call filter allows io_uring before Docker 25 and vsock before Docker 23",
                 "the size of the working folder is measured a few times per second, so a burst can exceed its limit",
                 "access to the Docker engine gives the bot root access",
                 "GPU memory is not limited; the execution has the GPU to itself",

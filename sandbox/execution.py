@@ -78,15 +78,14 @@ def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: 
     tail = ending.output.text()[-_TAIL:]
     no_gpu_memory = _lacks_gpu_memory(tail)
     if ending.breach is not None:
-        out_of_memory = "One of its processes was killed earlier for using too much memory."
-        notes = [out_of_memory] if ending.reaped.out_of_memory else []
+        notes = ["One of its processes ran out of memory earlier."] if ending.reaped.out_of_memory else []
         return Verdict(ending.breach.reason, ending.breach.detail, notes)
     if ending.reaped.exit_code == 0:
         ran_out = ending.reaped.out_of_memory or _NO_MEMORY.search(tail) or no_gpu_memory
         notes = ["Part of the script ran out of memory, but it exited normally."] if ran_out else []
         return Verdict(ExitReason.FINISHED, None, notes)
     if ending.reaped.out_of_memory:
-        detail = f"It or its child was killed for using too much memory; the limit is {limits.memory_bytes} bytes."
+        detail = f"It or a child process was killed for using too much memory (limit: {limits.memory_bytes} bytes)."
         return Verdict(ExitReason.OUT_OF_MEMORY, detail)
     if no_gpu_memory:
         peak = ending.peak_gpu_memory_bytes
@@ -105,8 +104,7 @@ def _error(code: int, tail: str, limits: Limits, *, host_oom: bool, disk_full: b
     if _FILE_TOO_LARGE.search(tail) or _NO_SPACE.search(tail):
         return Verdict(ExitReason.DISK_LIMIT, f"It tried to write more than {limits.written_bytes} bytes of files.")
     if _NO_PROCESS.search(tail):
-        detail = f"It tried to run more than {limits.processes} processes and threads at once."
-        return Verdict(ExitReason.PROCESS_LIMIT, detail)
+        return Verdict(ExitReason.PROCESS_LIMIT, f"It tried to run more than {limits.processes} processes and threads.")
     if code - 128 in set(signal.Signals):
         return Verdict(ExitReason.ERROR, f"It was killed by {signal.Signals(code - 128).name}.")
     return Verdict(ExitReason.ERROR)

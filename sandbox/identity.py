@@ -50,7 +50,7 @@ class Identity:
         for path in paths:
             bits = 0o005 if path.is_dir() else 0o004
             if self.changes_user and path.stat().st_mode & bits != bits:
-                raise PermissionError(f"scripts run as another user, who cannot read {path}: run `chmod -R o+rX` on it")
+                raise PermissionError(f"the user that runs scripts cannot read {path}: run `chmod -R o+rX` on it")
 
     def accounts(self) -> dict[str, bytes]:
         """Return the files by which the script knows users and hosts: itself, and nobody else's names."""

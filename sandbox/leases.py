@@ -250,7 +250,7 @@ class Leases:
         if kind == "cpu":
             holder_pids = holders(self._folder / f"cpu-{core}" for core in self._cores)
             names = [_process_name(pid) for pid in holder_pids if pid != os.getpid()]
-            return f", in use by {' and '.join(names)}" if names else ""
+            return f" (in use by {' and '.join(names)})" if names else ""
         reasons = [f"{uuid} still holds memory from an execution that has ended" for uuid in self._withheld]
         if self._shares == 1:
             reasons += [

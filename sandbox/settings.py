@@ -23,7 +23,7 @@ class SandboxSettings(ClosedModel):
     environment: str | None = Field(
         default=None,
         pattern=PLAIN_NAME,
-        description="environment for scripts, from `bot env create` (default: `default` if it exists, or the bot's packages)",
+        description="environment for scripts, from `bot env create` (default: `default` if it exists, else the bot's packages)",
         examples=["vision"],
     )
     environments: SettingsPath | None = Field(
@@ -34,7 +34,7 @@ class SandboxSettings(ClosedModel):
     memory_gb: float | None = Field(
         default=None,
         gt=0,
-        description="memory limit per script, in GiB (default: memory minus a reserve, divided among scripts)",
+        description="GiB of memory per script (default: the machine's memory minus a reserve, divided among scripts)",
         examples=[16.0],
     )
     disk_gb: float | None = Field(

@@ -95,9 +95,7 @@ class Watcher:
             return Breach(ExitReason.DISK_LIMIT, f"It created more than {self._limits.files} files.")
         free = self._free_disk()
         if free < self._reserve.disk_bytes and self._free - free > self._limits.written_bytes:
-            detail = (
-                f"Its working folder's disk has only {free} bytes free, {self._free - free} fewer than at the start."
-            )
+            detail = f"Only {free} bytes are free on its disk, {self._free - free} fewer than at the start."
             return Breach(ExitReason.DISK_LIMIT, detail)
         return None
 
@@ -153,10 +151,7 @@ class Watcher:
         self.peak_memory = max(self.peak_memory, used_bytes)
         if used_bytes <= self._limits.memory_bytes:
             return None
-        detail = (
-            f"It used {used_bytes} bytes of memory, including child processes and files in memory; the limit is "
-            f"{self._limits.memory_bytes}."
-        )
+        detail = f"Its processes and in-memory files use {used_bytes} bytes of memory; the limit is {self._limits.memory_bytes}."
         return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
     def check_written(self, members: Sequence[psutil.Process] = (), tmpfs: TmpfsUsage | None = None) -> Breach | None:

@@ -99,8 +99,7 @@ def _io_error(error: BaseException, path: Path) -> StateUnavailable:
         return _full(path)
     name = getattr(error, "sqlite_errorname", "SQLITE_IOERR")
     return StateUnavailable(
-        f"the disk of {path} reports an error ({error}, {name}). Nothing was written. Check the system log for disk "
-        "errors."
+        f"the disk of {path} failed ({error}, {name}). Nothing was written. Check the system log for disk errors."
     )
 
 
@@ -119,8 +118,7 @@ def _cannot_open(path: Path) -> StateUnavailable:
 def _read_only(code: int, path: Path) -> StateUnavailable:
     if code == sqlite3.SQLITE_READONLY_DBMOVED:
         return StateUnavailable(
-            f"the database {path} was moved or deleted while it was open. Nothing was written. Put it back and start "
-            "again."
+            f"the database {path} was moved or deleted while it was open. Nothing was written. Put it back and restart."
         )
     return StateUnavailable(
         f"the database {path} cannot be written to: make sure that this user can write to the file and its folder, and "

@@ -42,9 +42,7 @@ def check_lab(request: LabRequest) -> None:
         raise ValueError(f"reserved mount names: {sorted(reserved)}")
     for path in request.in_place:
         if not path.is_absolute() or request.folder.resolve().is_relative_to(path.resolve()):
-            raise ValueError(
-                f"{path} cannot be mounted: the path must be absolute and must not contain the lab's folder"
-            )
+            raise ValueError(f"{path} cannot be mounted: it must be absolute and must not contain the lab's folder")
 
 
 def prepare(request: LabRequest) -> Path:

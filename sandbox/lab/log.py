@@ -64,8 +64,7 @@ class CommandLog:
             end = tail if cut else head
             first, last = _until_line_end(head[: room // 2]), _from_line_start(end[-(room - room // 2) :])
             omitted, place = cut + len(head) + len(tail) - len(first) - len(last), f"/lab/logs/{self._name}"
-            missing = f"all but {self._left_out} bytes are" if self._left_out else "the full output is"
-            remainder = f"{missing} in {place}"
+            remainder = f"{place} omits {self._left_out} bytes" if self._left_out else f"the full output is in {place}"
             head = f"{first}\n{mark}[... {omitted} characters left out; {remainder} ...]\n{last}"
         if self._problem:
             head += f"\n{mark}[the log could not be written: {self._problem}]"

@@ -97,9 +97,7 @@ async def open_download(
             address = response.next_request.url
         finally:
             await response.aclose()
-    raise UnknownAnswer(
-        f"a download was redirected more than {_MOST_REDIRECTS} times, most recently to {_place(address)}"
-    )
+    raise UnknownAnswer(f"a download was redirected more than {_MOST_REDIRECTS} times, last to {_place(address)}")
 
 
 def _is_served(url: httpx2.URL) -> bool:

@@ -75,10 +75,8 @@ class ZipExtractor:
         if too_large := excess(members, self.archive.stat().st_size):
             raise DownloadFailed(f"{self.name} {too_large}")
         if wrong := list(_wrong(members)):
-            and_more = f", and {len(wrong) - _MAX_NAMES:,} more" if len(wrong) > _MAX_NAMES else ""
-            raise DownloadFailed(
-                f"{self.name} contains {', '.join(wrong[:_MAX_NAMES])}{and_more}: nothing was unpacked"
-            )
+            extra = f", and {len(wrong) - _MAX_NAMES:,} more" if len(wrong) > _MAX_NAMES else ""
+            raise DownloadFailed(f"{self.name} contains {', '.join(wrong[:_MAX_NAMES])}{extra}: nothing was unpacked")
         return [member for member in members if not is_litter(member.filename)]
 
     def _ask_for_room(self, size: int) -> None:
@@ -107,7 +105,7 @@ class ZipExtractor:
                 self._unpacked_bytes += len(chunk)
                 self.progress(self._unpacked_bytes, self._total_bytes)
         if size != member.file_size:
-            raise DownloadFailed(f"{self.name}: {path} has {size:,} bytes, but {member.file_size:,}")
+            raise DownloadFailed(f"{self.name}: {path} has {size:,} bytes, not the declared {member.file_size:,}")
         target.chmod(0o444)
         self.files[str(path)] = Pin(size, digest.hexdigest())
 

@@ -234,4 +234,4 @@ def test_it_ends_before_the_disk_is_full_though_it_hides_what_it_wrote(tmp_path:
     with tempfile.TemporaryFile(dir=tmp_path.parent) as hidden:
         os.posix_fallocate(hidden.fileno(), 0, 200_000_000)
         breach = watcher.check_disk()
-    assert breach and breach.reason is ExitReason.DISK_LIMIT and "has only" in breach.detail
+    assert breach and breach.reason is ExitReason.DISK_LIMIT and "are free on its disk" in breach.detail

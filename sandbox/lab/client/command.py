@@ -94,15 +94,13 @@ def _parser() -> _Parser:
     )
     log.add_argument("--validation", metavar="FILE", help="predictions for the rows of validation.csv")
     log.add_argument("--test", metavar="FILE", help="predictions for the rows of the sample submission")
-    log.add_argument("--files", nargs="+", default=[], action="extend", metavar="FILE", help="its source files")
-    log.add_argument(
-        "--retrain", default="", metavar="CMD", help="command that makes the test predictions from all labelled rows"
-    )
+    log.add_argument("--files", nargs="+", default=[], action="extend", metavar="FILE", help="source files")
+    log.add_argument("--retrain", default="", metavar="CMD", help="command that retrains on all labelled rows")
     log.add_argument(
         "--uses", nargs="+", default=[], action="extend", metavar="NAME", help="experiments that it builds on"
     )
-    log.add_argument("--compare-to", default="", metavar="NAME", help="compare with this experiment, not the best")
-    log.add_argument("--seconds", type=float, metavar="N", help="how long it took, in seconds")
+    log.add_argument("--compare-to", default="", metavar="NAME", help="experiment to compare with (default: the best)")
+    log.add_argument("--seconds", type=float, metavar="N", help="how long the experiment took, in seconds")
     log.add_argument("--check", action="store_true", help="always report the leakage check")
     log.add_argument("--verbose", action="store_true", help="also show the score of each column")
     fit = command("fit", "have the engine fit its portfolio of models on your features in idle time")
@@ -114,9 +112,9 @@ def _parser() -> _Parser:
     fit.add_argument("--test", required=True, metavar="FILE", help="features of the rows of the sample submission")
     for option, text in (("--categories", "columns with categories"), ("--encode", "columns to target-encode")):
         fit.add_argument(
-            option, type=_columns, default=[], metavar="COLUMNS", help=f"{text}: comma-separated numbers from 0"
+            option, type=_columns, default=[], metavar="COLUMNS", help=f"{text} (comma-separated, counting from 0)"
         )
-    wait = command("wait", "wait for one fit or for all, and leave the cores free for them")
+    wait = command("wait", "wait for one fit or all fits, leaving the cores free for them")
     wait.add_argument("name", metavar="NAME", nargs="?", default="", help="name of a fit or experiment (default: all)")
     score = command("score", "run a whole script from scratch and score it on the validation rows")
     score.add_argument("file", metavar="FILE", help=f"the script, at most {_SCRIPT_BYTES // 1000} kB")
