@@ -70,7 +70,7 @@ async def test_an_agent_that_says_nonsense_at_once_opens_no_lab(lab_request, pro
         (f"send({agent.IDLE}, 7); time.sleep(9)", "it sent an unexpected answer"),
         (f"send({agent.LEFT_OUT}, 1, b'-5'); time.sleep(9)", "an invalid count"),
         (f"send({agent.EXITED}, 1, b'[]'); time.sleep(9)", "errors in the exit record of a command"),
-        (f'send({agent.EXITED}, 1, b\'{{"code": -1, "jobs": "0"}}\'); time.sleep(9)', "3 mistakes"),
+        (f'send({agent.EXITED}, 1, b\'{{"code": -1, "jobs": "0"}}\'); time.sleep(9)', "3 errors"),
         (f"while True: send({agent.OUTPUT}, 1, bytes(60_000))", "more output than requested"),
         (f"send({agent.CLOSED}, 1); send({agent.OUTPUT}, 1, b'x'); time.sleep(9)", "it sent an unexpected answer"),
     ],
