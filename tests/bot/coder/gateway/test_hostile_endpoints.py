@@ -272,7 +272,7 @@ async def test_an_answer_dearer_than_all_that_is_left_is_charged_and_is_the_last
         assert (await it.ask(stream=stream)).status == 200
         assert it.cost == pytest.approx(50.001), "the endpoint will ask for what it counted"
         again = await it.ask(stream=stream)
-        assert again.status == 403 and "50.0010 USD are spent" in again.error
+        assert again.status == 403 and "50.0010 USD of 1.0000 USD" in again.error
         assert len(it.upstream.came) == 1 and it.gateway.ended.is_set()
 
 
