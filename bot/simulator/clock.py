@@ -29,7 +29,7 @@ async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
     except ValueError:
         is_local = False
     if not is_local:
-        raise UsageError(f"a rehearsal requires [kaggle] url to be a simulated Kaggle on this machine; {url} is not")
+        raise UsageError(f"a rehearsal requires a simulated Kaggle on this machine, but [kaggle] url is {url}")
     address = f"{parts.scheme}://{parts.netloc}/clock"
     try:
         answer = await http.get(address, follow_redirects=False)
@@ -37,9 +37,9 @@ async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
         reason = str(error) or type(error).__name__
         raise SiteUnavailable(f"no simulated Kaggle at {address}: {reason}; start `bot rehearse`") from error
     if answer.status_code != 200:
-        raise SiteUnavailable(f"{address} answered with status {answer.status_code}; is that `bot rehearse`?")
+        raise SiteUnavailable(f"{address} returned status {answer.status_code}; is `bot rehearse` running there?")
     try:
         site_clock_now = _SiteClock.model_validate_json(answer.content)
     except ValidationError as error:
-        raise SiteUnavailable(f"{address} reports no clock: {error.errors()[0]['msg']}") from error
+        raise SiteUnavailable(f"{address} returned an invalid clock: {error.errors()[0]['msg']}") from error
     return FastClock(site_clock_now.start, site_clock_now.speed, site_clock_now.began)

@@ -59,7 +59,7 @@ _UNIFORM, _CENTROIDS = (_SCRIPT.replace("NAME", name).replace("WIDTH", width) fo
 _COMMANDS = (
     "pwd; ls; head -n 3 /lab/TASK.md; lab status",
     *(f"cat > solution.py <<'EOF'\n{script}EOF\npython3 solution.py" for script in (_UNIFORM, _CENTROIDS)),
-    "printf 'method: mean images\ncomponents: none\nnext: nothing, it was a check\n' | lab done",
+    "printf 'method: mean images\ncomponents: none\nnext: nothing, this was a check\n' | lab done",
     # mini-swe-agent ends by this, and to no other agent it means anything.
     "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
 )
@@ -116,17 +116,17 @@ def _check_items(folder: RunFolder, run_id: str, model: ScriptedModel) -> Iterat
         charged = read_spending(store, run_id).get("tokens", Spending())
     scores = [node.score for node in nodes if node.score is not None]
     turns, usage = max((answer.turn for answer in model.answers), default=0), model.usage
-    yield AgentCheckItem("asked its model", bool(model.answers), f"{len(model.answers)} requests")
-    yield AgentCheckItem("followed its instructions", turns > 0, f"{turns} answers were followed")
+    yield AgentCheckItem("called its model", bool(model.answers), f"{len(model.answers)} requests")
+    yield AgentCheckItem("followed its instructions", turns > 0, f"{turns} answers followed")
     yield AgentCheckItem(
-        "had an experiment scored", bool(scores), f"scores: {', '.join(f'{score:.5g}' for score in scores)}"
+        "logged an experiment", bool(scores), f"scores: {', '.join(f'{score:.5g}' for score in scores)}"
     )
     better = len(scores) > 1 and scores[-1] < scores[0]
-    yield AgentCheckItem("improved it", better, "the second is better" if better else "no second experiment is better")
-    yield AgentCheckItem("ended in order", reason == "its coder finished", reason or "its lab did not start")
+    yield AgentCheckItem("improved its score", better, "the last is better" if better else "no later score is better")
+    yield AgentCheckItem("ended cleanly", reason == "its coder finished", reason or "the lab did not start")
     tokens = (charged.prompt_tokens, charged.cached_tokens, charged.completion_tokens, charged.cost_usd)
     counts_of_model = (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, _PRICE.cost(usage))
     equal = all(map(math.isclose, tokens, counts_of_model))
     form = "{} tokens sent ({} cached), {} received, {:.4f} USD"
-    counts = "" if equal else f"; its model counted {form.format(*counts_of_model)}"
-    yield AgentCheckItem("was charged for", equal, form.format(*tokens) + counts)
+    counts = "" if equal else f"; the model counted {form.format(*counts_of_model)}"
+    yield AgentCheckItem("was charged correctly", equal, form.format(*tokens) + counts)

@@ -15,7 +15,7 @@ from bot.simulator.coder_check import check_coder
 from sandbox import BackEndChoice
 
 coder_app = typer.Typer(
-    name="coder", help="Your own coding agents, the tables [coders.NAME] of bot.toml.", no_args_is_help=True
+    name="coder", help="Check your own coding agents, set up as [coders.NAME] in bot.toml.", no_args_is_help=True
 )
 
 
@@ -26,14 +26,14 @@ def _coder() -> None:
 
 @coder_app.command()
 def check(
-    name: Annotated[str, typer.Argument(help="name of its table in bot.toml")],
-    sandbox: Annotated[BackEndChoice, typer.Option(help="sandbox of its lab")] = "auto",
+    name: Annotated[str, typer.Argument(help="agent's NAME in [coders.NAME]")],
+    sandbox: Annotated[BackEndChoice, typer.Option(help="sandbox for the lab")] = "auto",
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Try a coding agent in a lab for a minute, with a scripted model and without a key.
+    """Test a coding agent in a one-minute lab with a scripted model; no key needed.
 
-    It has to run a command, log an experiment, log a better one, and end with `lab done`. Exits with 1 if it does not.
+    The agent must run a command, log an experiment, log a better one, and end with `lab done`; otherwise exits with 1.
 
     Example: bot coder check codex
     """
@@ -46,5 +46,5 @@ def check(
     print_result(record, *lines, json=json)
     if not ok:
         if not json:
-            say(f"What it printed last:\n{last_output}")
+            say(f"The agent's last output:\n{last_output}")
         raise typer.Exit(1)

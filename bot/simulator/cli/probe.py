@@ -38,10 +38,10 @@ def probe(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Send Kaggle at most 18 read-only requests, to check the bot's assumptions.
+    """Send Kaggle at most 18 read-only requests to check the bot's assumptions.
 
-    Answers are stored without keys, and with the names, texts and numbers of people masked. If the folder has answers,
-    they are judged again without a request. Exits with 1 if Kaggle differs from an assumption.
+    Stores the answers without keys, with people's names, texts and numbers masked. If the folder already has answers,
+    checks those and sends no requests. Exits with 1 if an assumption is wrong.
 
     Example: bot probe spooky-author-identification
     """
@@ -50,7 +50,7 @@ def probe(
     kinds: list[CompetitionKind] = []
     if not exchanges:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError(f"{folder} is not empty: remove it, or name another folder with --out")
+            raise UsageError(f"{folder} is not empty: remove it or choose another folder with --out")
         exchanges = _ask_site(section, competition, folder)
         # Of what is kept, the pages' words are masked.
         kinds = _kinds(exchanges)
@@ -110,4 +110,4 @@ def _show(results: Sequence[ProbeResult], exchanges: Sequence[ProbeExchange], fo
     print_table(("", "the bot assumes", "Kaggle's answers"), rows)
     counts = Counter(r.finding.verdict for r in results)
     total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _ORDER)
-    typer.echo(f"{total}; {len(exchanges)} requests. The answers, masked: {folder}")
+    typer.echo(f"{total}; {len(exchanges)} requests. Masked answers: {folder}")

@@ -31,37 +31,37 @@ _LINE = 60.0
 
 
 def rehearse(
-    snapshots: Annotated[list[Path], typer.Argument(metavar="SNAPSHOT...", help="folders of snapshots")],
-    speed: Annotated[float, typer.Option(min=0.001, help="speed of the clock, relative to real time")] = 2000.0,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="port on loopback (0: any free port)")] = 8899,
+    snapshots: Annotated[list[Path], typer.Argument(metavar="SNAPSHOT...", help="snapshot folders")],
+    speed: Annotated[float, typer.Option(min=0.001, help="clock speed relative to real time")] = 2000.0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port on 127.0.0.1 (0: any free port)")] = 8899,
     start: Annotated[
         str | None,
-        typer.Option(help="simulated time at the start, as ISO 8601 (default: the first competition's start)"),
+        typer.Option(help="simulated start time in ISO 8601 (default: the first competition's start)"),
     ] = None,
     as_dated: Annotated[bool, typer.Option("--as-dated", help="keep the original dates, even if years apart")] = False,
     token: Annotated[str | None, typer.Option(help="API token to accept")] = None,
-    kind: Annotated[CompetitionKind, typer.Option(help="kind of competitions")] = "files",
+    kind: Annotated[CompetitionKind, typer.Option(help="kind of competition to simulate")] = "files",
     public_test: Annotated[
-        float, typer.Option(min=0.001, max=1, help="with --kind notebooks: share of test rows that notebooks see")
+        float, typer.Option(min=0.001, max=1, help="share of test rows that notebooks see (with --kind notebooks)")
     ] = 0.1,
-    run_seconds: Annotated[float, typer.Option(min=1, help="maximum seconds of a notebook, in real time")] = 32_400.0,
+    run_seconds: Annotated[float, typer.Option(min=1, help="time limit of a notebook, in real seconds")] = 32_400.0,
     sandbox: Annotated[
         BackEndChoice, typer.Option(help="sandbox for notebooks; `process` provides no isolation")
     ] = "auto",
-    seed: Annotated[int, typer.Option(help="seed of teams, public split and delays")] = 0,
-    faults: Annotated[Path | None, typer.Option(help="TOML file of faults to inject")] = None,
+    seed: Annotated[int, typer.Option(help="random seed for teams, public split and delays")] = 0,
+    faults: Annotated[Path | None, typer.Option(help="TOML file with faults to inject")] = None,
     until_end: Annotated[
-        bool, typer.Option("--until-end", help="stop after the last deadline, and print the standings")
+        bool, typer.Option("--until-end", help="stop after the last deadline and print the standings")
     ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="print JSON lines: the address, then one result per competition")
     ] = False,
 ) -> None:
-    """Play snapshots back as live competitions, for a daemon or the `kaggle` command.
+    """Simulate Kaggle: serve snapshots as live competitions to `bot run` or the `kaggle` command.
 
-    All share one address, account and clock, and begin when the earliest does. With --kind notebooks, notebooks really
-    run, submitted ones again on all test rows. With --until-end it exits with 1 if a competition has no scored submission.
-    Ctrl-C ends it.
+    All share one address, account and clock, and start when the earliest does. With --kind notebooks, notebooks really
+    run, and submitted ones run again on all test rows. With --until-end, exits with 1 if a competition has no scored
+    submission. Press Ctrl-C to stop.
 
     Example: bot rehearse snapshots/spooky-author-identification --speed 2000 --until-end
     """
@@ -125,7 +125,7 @@ def _begins(start: str | None, snapshots: "Sequence[Snapshot]") -> datetime:
         raise UsageError(f"--start: {error}") from error
     if not first <= begins < last:
         noun = "competition" if len(snapshots) == 1 else "competitions"
-        raise UsageError(f"--start must be within the {noun}, {first:%Y-%m-%d} to {last:%Y-%m-%d}")
+        raise UsageError(f"--start must be within the dates of the {noun}: {first:%Y-%m-%d} to {last:%Y-%m-%d}")
     return begins
 
 
@@ -181,10 +181,10 @@ def announce(site: "Site", clock: FastClock, url: str, *, json: bool) -> None:
     lines = "".join(f"  {_line(c)}\n" for c in site.competitions) if has_several else ""
     typer.echo(
         f"simulated Kaggle with {subject}: {url} (open it in a browser)\n{lines}"
-        f"clock: {clock.start:%Y-%m-%d %H:%M} UTC now, {clock.speed:g} times as fast as a real one; Ctrl-C ends it\n"
-        f"to let the bot compete, in another shell:\n"
+        f"clock: {clock.start:%Y-%m-%d %H:%M} UTC, {clock.speed:g} times as fast as real time; press Ctrl-C to stop\n"
+        f"To let the bot compete, in another shell:\n"
         f"  export KAGGLE_API_TOKEN={settings.token}; bot init --url {url}/v1 && bot run\n"
-        f"for the kaggle command, in a shell of its own (older ones: {settings.user_name}, key {settings.legacy_key}):\n"
+        f"To use the kaggle command, in a new shell (older versions: user {settings.user_name}, key {settings.legacy_key}):\n"
         f'  export HOME="$(mktemp -d)"; export KAGGLE_CONFIG_DIR="$HOME/cfg" {exports}\n'
         f"  kaggle competitions list --group entered"
     )
@@ -227,7 +227,7 @@ def _competition_facts(competition: "SimulatedCompetition") -> dict[str, Any]:
 def _line(competition: "SimulatedCompetition") -> str:
     shift = competition.snapshot.shift
     span = f"{competition.card.enabled_at:%Y-%m-%d %H:%M} to {competition.card.deadline:%Y-%m-%d %H:%M}"
-    return f"{competition.slug}: {span}{f', moved by {shift / timedelta(days=1):+,.6g} days' if shift else ''}"
+    return f"{competition.slug}: {span}{f', shifted by {shift / timedelta(days=1):+,.6g} days' if shift else ''}"
 
 
 def _progress_of(competition: "SimulatedCompetition", clock: FastClock, now: datetime) -> str:
@@ -235,6 +235,4 @@ def _progress_of(competition: "SimulatedCompetition", clock: FastClock, now: dat
     scores = [s.public_score for s in competition.desk.best_public(now)]
     best = f", best {scores[0]:g}" if scores and scores[0] is not None else ""
     seconds = max(0.0, (competition.deadline(now) - now).total_seconds() / clock.speed)
-    return (
-        f"{competition.slug}: {count} submissions{best}, {'over' if competition.over(now) else f'{seconds:.0f} s left'}"
-    )
+    return f"{competition.slug}: {count} submissions{best}, {'ended' if competition.over(now) else f'{seconds:.0f} s left'}"

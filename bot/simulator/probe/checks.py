@@ -18,7 +18,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(.*)")
 def _gpu_hours(answers: ProbeAnswers) -> ProbeFinding:
     quotas = answers.read("gpu-hours", Quotas)
     if quotas.gpu_quota is None:
-        return finding(False, "it names no GPUs")
+        return finding(False, "the answer has no GPU quota")
     hours = quotas.gpu_quota.total_time_allowed / 3600
     return finding(1 <= hours <= 168, f"{hours:g} hours a week")
 
@@ -26,13 +26,13 @@ def _gpu_hours(answers: ProbeAnswers) -> ProbeFinding:
 def _private_ones(answers: ProbeAnswers) -> ProbeFinding:
     own_sets = answers.read("own-data-sets", OwnDataSets)
     if not (private := sum(d.is_private for d in own_sets.datasets)):
-        return unsure("no private one is listed")
-    return finding(True, f"{private} of {len(own_sets.datasets)} are private")
+        return unsure("no private data set is listed")
+    return finding(True, f"{private} of {len(own_sets.datasets)} data sets are private")
 
 
 def _missing(answers: ProbeAnswers) -> ProbeFinding:
     status = answers.status("missing-data-set")
-    return finding(status in (403, 404), f"it got status {status}")
+    return finding(status in (403, 404), f"status {status}")
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ def _values(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 def _numbers(answers: ProbeAnswers) -> ProbeFinding:
     ids = [value for e in answers.all for name, value in _values(e.answer) if name == "id" or name.endswith("Id")]
     if not ids:
-        return unsure("no answer has a number of 64 bits")
+        return unsure("no answer contains a 64-bit integer")
     texts = sum(isinstance(id, str) for id in ids)
-    return finding(not texts, f"{texts} of {len(ids)} come as text" if texts else f"all of {len(ids)} are numbers")
+    return finding(not texts, f"{texts} of {len(ids)} are text" if texts else f"all {len(ids)} are numbers")
 
 
 def _times(answers: ProbeAnswers) -> ProbeFinding:
@@ -76,15 +76,15 @@ def _times(answers: ProbeAnswers) -> ProbeFinding:
         if isinstance(value, str) and (match := _TIME.fullmatch(value))
     ]
     if not matches:
-        return unsure("no answer has a time")
+        return unsure("no answer contains a timestamp")
     endings = sorted({match[2] or "nothing" for match in matches})
-    return finding(endings == ["Z"], f"{len(matches)} times end in {', '.join(endings)}")
+    return finding(endings == ["Z"], f"{len(matches)} timestamps end in {', '.join(endings)}")
 
 
 def _error_shape(answers: ProbeAnswers) -> ProbeFinding:
     refusals = [e for e in answers.all if e.status is not None and e.status >= 400 and e.answer]
     if not refusals:
-        return unsure("nothing was refused")
+        return unsure("no request was refused")
     shapes = sorted({_shape(e.answer) for e in refusals})
     return finding("unknown" not in shapes, f"{len(refusals)} refusals: {', '.join(shapes)}")
 
@@ -100,43 +100,43 @@ def _shape(answer: Any) -> str:
 def _wrong_name(answers: ProbeAnswers) -> ProbeFinding:
     exchange = answers.exchange("wrong-name") or answers.exchange("competition")
     if exchange is None or exchange.status is None or exchange.answered:
-        return unsure("it was not asked")
+        return unsure("the request was not sent")
     return finding(exchange.status in (403, 404), f"status {exchange.status} for {exchange.request['competitionName']}")
 
 
 def _limits(answers: ProbeAnswers) -> ProbeFinding:
     limited = [e for e in answers.all if e.status == 429]
     if not limited:
-        return unsure(f"{len(answers.all)} requests, none rejected as too many")
+        return unsure(f"{len(answers.all)} requests, none rate-limited")
     waits = ", ".join(e.headers.get("retry-after", "no Retry-After") for e in limited)
     return ProbeFinding("different", f"{len(limited)} of {len(answers.all)} requests got status 429: {waits}")
 
 
 POINTS: tuple[Point, ...] = (
-    Point("numbers", "Numbers of 64 bits come as numbers (text is understood too).", _numbers),
+    Point("numbers", "64-bit integers are JSON numbers (the bot also accepts text).", _numbers),
     Point("times", "Times are UTC and end in Z.", _times),
     *on_competitions.POINTS,
     *on_community.POINTS,
     Point("gpu-hours", "The weekly GPU time is given in seconds, such as 108000s.", _gpu_hours),
     Point(
         "private-data-sets",
-        "Your own data sets are listed, private ones too.",
+        "Your own data sets are listed, including private ones.",
         _private_ones,
         "a first pushed notebook",
     ),
-    Point("missing-data-set", "A data set that does not exist is refused with 403 or 404.", _missing),
-    Point("error-shape", "Refusals have one of two shapes, nested or flat.", _error_shape, "a probe that is refused"),
+    Point("missing-data-set", "A request for a nonexistent data set returns 403 or 404.", _missing),
+    Point("error-shape", "Error responses are either nested or flat.", _error_shape, "a probe with a refused request"),
     Point(
         "wrong-name",
-        "A competition that does not exist is refused with 403 or 404.",
+        "A request for a nonexistent competition returns 403 or 404.",
         _wrong_name,
-        "`bot probe` with a name that does not exist",
+        "`bot probe` with a nonexistent competition",
     ),
     Point(
         "rate-limit",
-        "Four requests a minute of one family, and 20 at once, are never too many.",
+        "Up to four requests per minute per family, or 20 at once, are always allowed.",
         _limits,
-        "a day of `bot run`: its log names every 429, with Retry-After",
+        "a day of `bot run`, which logs every 429 with its Retry-After",
     ),
 )
 """Every assumption that answers can confirm; what only uploads, pushes and refusals show is seen in the log of `bot run`."""

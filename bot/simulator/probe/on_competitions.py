@@ -22,13 +22,13 @@ def _fields(answers: ProbeAnswers) -> ProbeFinding:
         "evaluationMetric": competition.evaluation_metric,
     }
     absent = [name for name, value in values.items() if not value]
-    return finding(not absent, f"absent: {', '.join(absent)}" if absent else "all are there")
+    return finding(not absent, f"missing: {', '.join(absent)}" if absent else "all present")
 
 
 def _page_format(answers: ProbeAnswers) -> ProbeFinding:
     pages = answers.read("pages", Pages)
     if not pages.pages:
-        return unsure("no page")
+        return unsure("no pages")
     forms = sorted({p.mime_type or "no mimeType" for p in pages.pages})
     wrong = [
         page.name
@@ -36,7 +36,7 @@ def _page_format(answers: ProbeAnswers) -> ProbeFinding:
         if page.mime_type not in ("text/html", "text/markdown")
         or (page.mime_type == "text/html" and page.content and not _TAG.search(page.content))
     ]
-    return finding(not wrong, f"{', '.join(forms)}" + (f"; not so: {', '.join(wrong)}" if wrong else ""))
+    return finding(not wrong, f"{', '.join(forms)}" + (f"; wrong for: {', '.join(wrong)}" if wrong else ""))
 
 
 def _rules_page(answers: ProbeAnswers) -> ProbeFinding:
@@ -48,10 +48,10 @@ def _rules_page(answers: ProbeAnswers) -> ProbeFinding:
 def _whole_list(answers: ProbeAnswers) -> ProbeFinding:
     files, summary = answers.read("files", DataFiles), answers.read("data-summary", DataSummary)
     if files.next_page_token:
-        return unsure("the list has more than one page")
+        return unsure("the file list has more than one page")
     file_count, size = len(files.files), sum(f.total_bytes for f in files.files)
     summary_count, bytes_ = sum(t.file_count for t in summary.types), sum(t.total_size for t in summary.types)
-    observation = f"the list has {file_count} files of {size:,} bytes, the summary {summary_count} of {bytes_:,}"
+    observation = f"list: {file_count} files, {size:,} bytes; summary: {summary_count} files, {bytes_:,} bytes"
     return finding((file_count, size) == (summary_count, bytes_), observation)
 
 
@@ -68,7 +68,7 @@ def _board_size(answers: ProbeAnswers) -> ProbeFinding:
     rows = len(board.submissions)
     if rows < BOARD_ROWS and competition.team_count <= rows:
         return unsure(f"there are only {rows} teams")
-    return finding(rows == BOARD_ROWS, f"{rows} rows, of {BOARD_ROWS} requested")
+    return finding(rows == BOARD_ROWS, f"{rows} of {BOARD_ROWS} requested rows")
 
 
 def _board_order(answers: ProbeAnswers) -> ProbeFinding:
@@ -76,26 +76,26 @@ def _board_order(answers: ProbeAnswers) -> ProbeFinding:
     order = read_order([s.score for s in board.submissions])
     scores = ", ".join(s.score or "none" for s in board.submissions)
     if len({s.score for s in board.submissions}) < 2:
-        return unsure(f"too few different scores: {scores or 'none'}")
+        return unsure(f"too few distinct scores: {scores or 'none'}")
     return finding(order.direction is not None, f"scores in order: {scores}")
 
 
 def _quota(answers: ProbeAnswers) -> ProbeFinding:
     limits = answers.read("quota", SubmissionQuota)
     if limits.known:
-        return unsure(f"this team has a quota: {limits.num_today} sent today, {limits.num_allowed_now} allowed now")
+        return unsure(f"this team has a quota: {limits.num_today} submitted today, {limits.num_allowed_now} left")
     submissions = answers.read("submissions", SentFiles)
-    return finding(not submissions.submissions, f"all zeros, with {len(submissions.submissions)} submissions sent")
+    return finding(not submissions.submissions, f"all limits are zero; {len(submissions.submissions)} submissions")
 
 
 def _allowed_now(answers: ProbeAnswers) -> ProbeFinding:
     limits, competition = answers.read("quota", SubmissionQuota), answers.read("competition", KaggleCompetition)
     if not limits.known or not competition.max_daily_submissions:
-        return unsure("Kaggle states no quota")
+        return unsure("Kaggle reports no quota")
     remaining = competition.max_daily_submissions - limits.num_today
     return finding(
         limits.num_allowed_now == max(remaining, 0),
-        f"{limits.num_today} sent today, {limits.num_allowed_now} allowed now, {competition.max_daily_submissions} a day",
+        f"{limits.num_today} submitted today, {limits.num_allowed_now} left, {competition.max_daily_submissions} per day",
     )
 
 
@@ -113,38 +113,38 @@ def _own_text(answers: ProbeAnswers) -> ProbeFinding:
     if not page.submissions:
         return unsure("no submission yet")
     count = sum(bool(s.description) for s in page.submissions)
-    return finding(count > 0, f"{count} of {len(page.submissions)} have their description")
+    return finding(count > 0, f"{count} of {len(page.submissions)} submissions have a description")
 
 
 POINTS = (
-    Point("fields", "A competition states its deadline, start, metric and daily limit.", _fields),
+    Point("fields", "A competition has a deadline, a start, a metric and a daily limit.", _fields),
     Point("page-format", "A page's mimeType says whether it is HTML or Markdown.", _page_format),
-    Point("rules-page", "One page is called `rules`: its changes stop submissions.", _rules_page),
-    Point("file-list", "The list of files and the summary of the data agree.", _whole_list),
+    Point("rules-page", "One page is called `rules`; if it changes, the bot stops submitting.", _rules_page),
+    Point("file-list", "The file list and the data summary agree.", _whole_list),
     Point(
         "download",
-        "A download is answered with a redirect (`{url}` under 200 is understood too).",
+        "A download returns a redirect (the bot also accepts status 200 with a `url` field).",
         _download,
         "a probe after you have accepted the rules",
     ),
-    Point("board-size", "The top of the leaderboard has as many rows as are requested.", _board_size),
-    Point("board-order", "The leaderboard is best first, with scores that are numbers.", _board_order),
+    Point("board-size", "The top of the leaderboard has as many rows as requested.", _board_size),
+    Point("board-order", "The leaderboard is sorted best first, and its scores are numbers.", _board_order),
     Point(
         "new-team",
-        "Limits of all zeros mean a user without a team, not a used-up quota.",
+        "If all limits are zero, the user has no team yet; the quota is not used up.",
         _quota,
         "a probe after you have accepted the rules and before the first submission",
     ),
     Point(
         "allowed-now",
-        "`numAllowedNow` is the daily limit less what was sent today.",
+        "`numAllowedNow` is the daily limit minus today's submissions.",
         _allowed_now,
         "a probe after the first submission",
     ),
-    Point("own-order", "Own submissions come latest first.", _own_order, "a probe after two submissions"),
+    Point("own-order", "Your submissions are listed newest first.", _own_order, "a probe after two submissions"),
     Point(
         "own-description",
-        "Own submissions carry the description they were sent with, by which the bot finds them.",
+        "Your submissions keep their descriptions, which the bot uses to find them.",
         _own_text,
         "a probe after the first submission",
     ),

@@ -58,11 +58,11 @@ class ProbeAnswers:
         """Return why a point stays open whose question has no answer."""
         exchange = self._by_name.get(name)
         if exchange is None:
-            return unsure("it was not asked")
+            return unsure("the request was not sent")
         if exchange.status is None:
             return unsure(f"{exchange.method} was not answered")
         if not exchange.answered:
-            return unsure(f"{exchange.method} was refused with {exchange.status}")
+            return unsure(f"{exchange.method} was refused with status {exchange.status}")
         return ProbeFinding("different", f"cannot read the answer to {exchange.method}")
 
 

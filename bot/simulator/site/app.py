@@ -201,7 +201,7 @@ class App:
         if upload.complete:
             return PlainTextResponse("", 200)
         if not part:
-            raise ApiError(400, "Fewer bytes than were announced")
+            raise ApiError(400, "Fewer bytes than announced")
         arrived = {"range": f"bytes=0-{len(upload.content) - 1}"} if upload.content else {}
         return PlainTextResponse("", 308, arrived)
 
@@ -280,7 +280,7 @@ def competition_page(competition: SimulatedCompetition, now: datetime) -> str:
         f"{metric_words(card)}, {'lower' if card.lower_is_better else 'higher'} is better\n\n"
         f"## {'Private' if over else 'Public'} leaderboard, {len(teams)} teams\n\n"
         f"{_table(('Rank', 'Team', 'Score'), ((rank, name, score_text(score)) for rank, name, score in places))}\n\n"
-        f"## Submissions\n\n{_table(('Made at', 'Description', 'Status', 'Public score', 'Error'), rows)}\n\n"
+        f"## Submissions\n\n{_table(('Submitted at', 'Description', 'Status', 'Public score', 'Error'), rows)}\n\n"
         f"{competition.pages.content['rules']}"
     )
 

@@ -16,17 +16,17 @@ and its rating rises with every win.
 """,
     "agents": """## Evaluation
 
-Your submission is a zip file with an `agent.yaml` at its top, which names the entry point and the model of your agent. Each agent
-is run on 100 hidden tasks, and its score is the share that it solves.
+Your submission is a zip file whose top folder contains `agent.yaml`, which names the entry point and model of your agent. Each
+agent runs on 100 hidden tasks, and its score is the share that it solves.
 """,
     "models": """## Evaluation
 
-Submit your trained model as one archive with its weights: it is loaded on our machines, and evaluated on hidden prompts.
+Submit your trained model as one archive with its weights. We load it on our machines and evaluate it on hidden prompts.
 """,
     "hackathon": """## Evaluation
 
-Entries are write-ups: submit a write-up of at most 1,500 words, with a video of three minutes and a public code repository.
-A panel of judges reads them.
+Submit a write-up of at most 1,500 words, a three-minute video and a public code repository. A panel of judges reviews all
+entries.
 
 | criterion | points |
 |---|---|
@@ -42,8 +42,8 @@ There is no leaderboard. A panel of judges scores each entry by this rubric: inn
 
 ## Stages
 
-This is a two-stage competition. The data of the second stage is released when the first one ends, and final standings are
-those of the second.
+This is a two-stage competition. The data for the second stage is released when the first stage ends. Only the second stage
+counts for the final standings.
 """,
 }
 

@@ -42,7 +42,7 @@ These are the rules of a rehearsal: a local server that simulates a past competi
 - **Timeline.** The competition begins on {begins} and ends on {ends}, both in UTC.
 """
 
-CHANGED_RULES = "\n- **Amendment.** The hosts have changed these rules; by going on you accept them as they are now.\n"
+CHANGED_RULES = "\n- **Amendment.** The hosts have changed these rules; by continuing, you accept the new rules.\n"
 
 _HEADING = re.compile(r"^(#{1,6})\s*(.+?)\s*#*\s*$")
 _PAGES = (
@@ -135,6 +135,6 @@ def _evaluation(card: TaskCard) -> str:
     better = "lower" if METRIC_DIRECTIONS.get(card.metric.name, card.metric.direction) == "minimize" else "higher"
     return (
         f"Submissions are evaluated on the {metric_words(card)}; {better} scores are better.\n\n## Submission file\n\n"
-        f"For each row of the test set, predict what the columns of the sample submission ask for. The file must have a "
+        f"For each row of the test set, predict the columns of the sample submission. The file must have a "
         f"header and the following format:\n\n```\n{columns}\n```\n"
     )

@@ -81,7 +81,7 @@ class Fault(ClosedModel):
     @model_validator(mode="after")
     def _names_a_competition_where_it_may(self) -> Self:
         if self.competition is not None and self.kind not in OF_A_COMPETITION:
-            raise ValueError(f"a fault of the kind {self.kind} affects the whole site: remove its competition")
+            raise ValueError(f"a fault of kind {self.kind} affects the whole site: remove `competition`")
         return self
 
 

@@ -16,7 +16,7 @@ from scrapers.snapshots.community import MessageRow
 _LATEST = "LIST_SEARCH_CONTENT_ORDER_BY_DATE_UPDATED"
 _FROM_THE_FUTURE = {
     "documentType": "PLAYLIST",
-    "title": "A kind of document that no client knows yet",
+    "title": "A document type that clients do not know",
     "ownerUser": {"userName": "someone", "displayName": "Someone", "tier": "LUMINARY"},
 }
 

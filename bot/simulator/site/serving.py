@@ -107,6 +107,6 @@ def _listen(port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise UsageError(
-            f"cannot listen on port {port} ({error.strerror or error}): choose another with --port"
+            f"cannot listen on port {port}: {error.strerror or error}; choose another port with --port"
         ) from error
     return listening

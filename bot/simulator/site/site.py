@@ -110,11 +110,11 @@ class Site:
 
 def _check(snapshots: Sequence[Snapshot], faults: Faults) -> None:
     if not snapshots:
-        raise UsageError("no snapshot to simulate")
+        raise UsageError("no snapshots to simulate")
     slugs = Counter(s.card.slug for s in snapshots)
     twice = [slug for slug, count in slugs.items() if count > 1]
     if twice:
         raise UsageError(f"the competition {twice[0]} is given twice")
     unknown = sorted(faults.competitions() - slugs.keys())
     if unknown:
-        raise UsageError(f"a fault names the competition {unknown[0]}, not one of: {', '.join(slugs)}")
+        raise UsageError(f"a fault names the unknown competition {unknown[0]}; known: {', '.join(slugs)}")

@@ -87,7 +87,7 @@ class Storage:
         """
         signed, expires = self._links.get(signature, ("", now))
         if signed != place or now > expires:
-            raise ApiError(403, "The signature does not match, or the address has expired")
+            raise ApiError(403, "The signature does not match, or the URL has expired")
         file = self._find(place)
         if file is None:
             raise ApiError(404, "Not found")

@@ -31,7 +31,7 @@ class PendingUpload:
     def add(self, chunk: bytes) -> None:
         """Add bytes that have arrived. Raises ApiError: more bytes than were announced."""
         if len(self.content) + len(chunk) > self.length:
-            raise ApiError(400, "More bytes than were announced")
+            raise ApiError(400, "More bytes than announced")
         self.content += chunk
 
 
@@ -47,7 +47,7 @@ class Uploads:
         if not file_name or "/" in file_name or "\\" in file_name or "\0" in file_name or file_name in (".", ".."):
             raise ApiError(400, "Invalid file name")
         if not 0 <= length <= _MAX_BYTES:
-            raise ApiError(400, f"Invalid content length; the largest file has {_MAX_BYTES} bytes")
+            raise ApiError(400, f"Invalid content length; the maximum is {_MAX_BYTES} bytes")
         upload = PendingUpload(secrets.token_urlsafe(48), file_name, length, now + LINK_LIFE)
         place = secrets.token_urlsafe(24)
         self._by_place[place] = self._by_token[upload.token] = upload

@@ -16,12 +16,12 @@ pytestmark = pytest.mark.integration
 
 TINY = Path(__file__).parents[1] / "coder" / "tiny_agent.py"
 SEEN = (
-    "asked its model",
+    "called its model",
     "followed its instructions",
-    "had an experiment scored",
-    "improved it",
-    "ended in order",
-    "was charged for",
+    "logged an experiment",
+    "improved its score",
+    "ended cleanly",
+    "was charged correctly",
 )
 
 
@@ -45,7 +45,7 @@ def test_an_agent_that_works_passes(back_end: str, tmp_path: Path) -> None:
 def test_an_agent_that_does_nothing_fails_and_what_it_printed_is_shown(tmp_path: Path) -> None:
     table = 'command = "echo I have no idea; exit 4"\ndialect = "messages"'
     done, found = check("idle", "bubblewrap", table, tmp_path)
-    assert [one["title"] for one in found["seen"] if one["ok"]] == ["was charged for"]
+    assert [one["title"] for one in found["seen"] if one["ok"]] == ["was charged correctly"]
     assert "its coder sent no request to its model: it ended with status 4" in found["seen"][4]["finding"]
     assert "I have no idea" in found["printed"]
     assert done.exit_code == 1

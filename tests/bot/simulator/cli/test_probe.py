@@ -70,7 +70,7 @@ def test_where_kaggle_differs_it_says_so_first_and_exits_with_1(snapshot: Snapsh
         code, output = probed(site, f"https://www.kaggle.com/competitions/{site.competition.slug}", "--out", "seen")
     assert code == 1
     assert output.index("different") < output.index("OK")
-    assert "it is not among them" in output
+    assert "the opening message is not included" in output
     assert "status 200" in output
     assert "2 different" in output
 

@@ -60,7 +60,7 @@ def test_people_are_shown_what_was_moved(tmp_path: Path, capsys: pytest.CaptureF
     assert lines[:3] == [
         f"simulated Kaggle with 2 competitions: {URL} (open it in a browser)",
         "  tiny-table: 2020-01-01 00:00 to 2020-03-01 00:00",
-        "  tiny-twin: 2020-01-01 00:00 to 2020-02-29 00:00, moved by -1,096 days",
+        "  tiny-twin: 2020-01-01 00:00 to 2020-02-29 00:00, shifted by -1,096 days",
     ]
 
 
@@ -71,7 +71,7 @@ def test_the_progress_names_the_competitions_where_there_are_several(tmp_path: P
         line = progress(site, clock)
     assert line.startswith("2020-02-29 1")
     assert "0 requests | 0 faults | tiny-table: 0 submissions, 4" in line
-    assert line.endswith(" s left | tiny-twin: 0 submissions, over")
+    assert line.endswith(" s left | tiny-twin: 0 submissions, ended")
     with site_of(snapshots[0], begins=begins) as (site, clock):
         assert "UTC | 0 requests | 0 faults | tiny-table: 0 submissions, 4" in progress(site, clock)
 

@@ -46,7 +46,7 @@ def line(process: "subprocess.Popen[str]") -> dict[str, Any]:
     ("options", "named"),
     [
         (("--start", "yesterday"), "--start"),
-        (("--start", "2021-01-01T00:00:00Z"), "within the competition"),
+        (("--start", "2021-01-01T00:00:00Z"), "within the dates of the competition"),
         (("--faults", "none.toml"), "none.toml cannot be read"),
     ],
 )
@@ -59,8 +59,8 @@ def test_wrong_options_are_named(tmp_path: Path, options: tuple[str, ...], named
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (("--start", "2021-01-01T00:00:00Z"), "within the competitions, 2020-01-01 to 2020-03-01"),
-        (("--as-dated", "--start", "2024-01-01T00:00:00Z"), "within the competitions, 2020-01-01 to 2023-03-01"),
+        (("--start", "2021-01-01T00:00:00Z"), "within the dates of the competitions: 2020-01-01 to 2020-03-01"),
+        (("--as-dated", "--start", "2024-01-01T00:00:00Z"), "dates of the competitions: 2020-01-01 to 2023-03-01"),
     ],
 )
 def test_several_begin_with_the_earliest_unless_they_keep_their_times(tmp_path, options, named) -> None:
