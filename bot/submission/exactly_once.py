@@ -45,7 +45,7 @@ _ACT_SECONDS, _ASK_SECONDS = 600.0, 60.0
 """Longest time of sending a small file (a large one has more), and of a question."""
 _TURN = 0.5
 """Seconds between two tries to take the lock."""
-_ORPHANED = "the process that sent it ended before the site's answer was recorded"
+_ORPHANED = "the process that submitted it ended before the site's answer was recorded"
 
 Answer = TypeVar("Answer")
 OnChange = Callable[[Transaction, Submission], None]
@@ -149,7 +149,7 @@ class ExactlyOnce:
             if row.status == "refused":
                 raise SubmissionRefused(row.message or "the site rejected it")
             if row.status == "withdrawn":
-                raise UsageError(f"the submission {row.tag} was withdrawn")
+                raise UsageError(f"submission {row.tag} was withdrawn")
             if row.status not in OPEN:
                 return row
             row = await self._looked_up(row)
@@ -162,7 +162,7 @@ class ExactlyOnce:
             await self._ensure_taken(row)
             # Checked at the last moment, so that only the recorded file is ever sent.
             if sha256_of(file) != row.file_sha:
-                raise FileChanged(f"{file.name} has changed since it was to be submitted as {row.tag}")
+                raise FileChanged(f"{file.name} has changed since it was recorded for submission as {row.tag}")
             row = await self._act(self._advance(row, "sending"), file)
             sends += 1
 
@@ -197,7 +197,7 @@ class ExactlyOnce:
                 return self._confirm(row, ref)
         return row
 
-    async def _withdraw(self, row: Submission, reason: str = "another file is being submitted") -> Submission:
+    async def _withdraw(self, row: Submission, reason: str = "a different file is being submitted") -> Submission:
         row = await self._looked_up(row)
         return row if row.status == "confirmed" else self._advance(row, "withdrawn", message=reason)
 
@@ -205,7 +205,7 @@ class ExactlyOnce:
         quota = await self._ask_site(self._submitter.quota(), row)
         if quota.remaining is not None and quota.remaining <= 0:
             until = f" until {iso(quota.resets_at)}" if quota.resets_at else ""
-            raise QuotaReached(f"the site accepts no more submissions{until}; {row.tag} was not sent")
+            raise QuotaReached(f"the site accepts no more submissions{until}; {row.tag} was not submitted")
 
     async def _ask_site(self, question: Awaitable[Answer], row: Submission | None = None) -> Answer:
         """Return the site's answer; without one, a submission in doubt stays in doubt."""

@@ -111,7 +111,7 @@ class Reviewer:
             facts = await self._with_quota(await self._with_file(facts, proposal, state))
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
             until, refusal = self._context.clock.now() + RETRY, str(error) if isinstance(error, KaggleError) else None
-            return Decision("wait", f"no decision possible: {error}", until, refusal=refusal)
+            return Decision("wait", f"cannot decide: {error}", until, refusal=refusal)
         return decide(replace(facts, now=self._context.clock.now()), self._settings)
 
     def _best(self, proposal: Proposal, state: SubmissionState) -> tuple[int | None, float | None]:
@@ -181,12 +181,12 @@ class Reviewer:
             if may_be_there(row):
                 return f"it was sent as {self._in_words(row)}"
             if row.status in OPEN and (proposal.row is None or int(row.id) < int(proposal.row.id)):
-                return f"it is to be sent as {self._in_words(row)}"
+                return f"it will be sent as {self._in_words(row)}"
         return None
 
     def _in_words(self, row: Submission) -> str:
         run_words = "" if row.run_id == self._context.run_id else f" of {row.run_id}"
-        return f"submission {row.id}, of node {row.node}{run_words}"
+        return f"submission {row.id} (node {row.node}{run_words})"
 
     async def _with_quota(self, facts: DecisionInputs) -> DecisionInputs:
         quota = await self._submitter.quota()
@@ -231,7 +231,7 @@ def _cap_reached(spending: Level) -> BudgetExceeded | None:
     for level in reversed(spending.levels):
         cap, money_spent = level.caps.cap_of(Kind.MONEY), level.amount_spent(Kind.MONEY)
         if cap is not None and money_spent > cap:
-            cap_in_words = f"of {words(Kind.MONEY, cap)} {words(Kind.MONEY, money_spent)} are spent"
+            cap_in_words = f"{words(Kind.MONEY, money_spent)} spent of {words(Kind.MONEY, cap)}"
             return BudgetExceeded(f"the {level.name}'s cap on money is exceeded: {cap_in_words}", renews=level.renews)
     return spending.refusal(submissions=1)
 

@@ -32,7 +32,7 @@ from state.tables import KeptSketch, KernelVersion, Likeness, SketchBand
 _RUNS = {
     "infer": "infer.py",
     "train": "solution.py, which trains again on Kaggle",
-    "blend": "infer.py of each script of a blend, and combines what they predict",
+    "blend": "the infer.py of each script in the ensemble and combines their predictions",
 }
 
 
@@ -75,7 +75,7 @@ async def _pack(
     flat = executor.folder.executions / f"n{node}-package"
     stage = await stage_notebook(context, node, weight_folders, flat)
     if not stage.script.trains and (failure := await _fails(context, node, stage)) is not None:
-        return NotebookBundle(reason=f"with what its run on all rows has saved, its notebook fails: {failure}")
+        return NotebookBundle(reason=f"its notebook fails with the weights saved by the run on all rows: {failure}")
     refits = sum(made_file.source == "refit" for made_file in made_files.values())
     blend = isinstance(stage.script, NotebookBlend)
     facts = Facts(
@@ -91,9 +91,9 @@ async def _pack(
     )
     await asyncio.to_thread(write_package, folder / _name(node), facts, stage.script, flat)
     await asyncio.to_thread(shutil.rmtree, flat, True)
-    note = f"a notebook that runs {_RUNS[facts.runs]}; by its local check, {rehearsal.scaled:.0f} s are expected of it"
+    note = f"a notebook that runs {_RUNS[facts.runs]}; its local check suggests a run time of {rehearsal.scaled:.0f} s"
     weights_in_words = refitted_in_words(made_files) if blend else made_files[node].note
-    return NotebookBundle(note if facts.runs == "train" else f"{note}; its weights are of {weights_in_words}")
+    return NotebookBundle(note if facts.runs == "train" else f"{note}; its weights are from {weights_in_words}")
 
 
 def _name(node: int) -> str:
@@ -187,7 +187,7 @@ class Files:
         except FileNotFoundError as error:
             raise InvalidSubmission(f"node {node} has no file: {error}") from error
         except OSError as error:
-            raise InfrastructureFailure(f"the file of node {node} could not be kept: {error}") from error
+            raise InfrastructureFailure(f"cannot store the file of node {node}: {error}") from error
         return SubmissionFile(target, made_file.source, made_file.note, sha)
 
     async def checked(self, sha256: str) -> SubmissionCheck:

@@ -45,7 +45,7 @@ async def select_final(context: RunContext, worker: Worker, *, over: bool) -> No
         )
         candidates = selection.candidates
     except BotError as error:
-        context.say(f"the best score decides, as candidates could not be compared: {error}")
+        context.say(f"selecting by score, because the candidates could not be compared: {error}")
         return best
     return tree[candidates[0].node] if candidates else best
 
@@ -118,16 +118,16 @@ def _compare_candidate(
 
 def _reason(choice: CandidateRanking, candidates: Sequence[CandidateComparison]) -> str:
     if not candidates:
-        return "nothing could be compared, so the best score decides"
+        return "no candidates could be compared, so the best score decides"
     if len(candidates) == 1:
         return "the only candidate"
     first, second = candidates[:2]
     winner = "the ensemble" if first.kind == "blend" else f"node {first.node}"
     if choice.evidence[first.node].worth <= choice.evidence[second.node].worth:
-        return f"{winner} is as good as node {second.node}, and faster"
+        return f"{winner} is as good as node {second.node} and faster"
     if first.kind == "blend" and (first.gain or 0.0) < 0:
-        return "the ensemble is within noise of the best single candidate, whose score is optimistic as the best of several"
-    return f"{winner} is best on the rows that scored all candidates"
+        return "the ensemble is within noise of the best single candidate, whose score is inflated by selection"
+    return f"{winner} is best on the rows on which all candidates were scored"
 
 
 def _first_valid(context: RunContext, tree: Tree) -> NodeView | None:

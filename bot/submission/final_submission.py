@@ -139,17 +139,17 @@ async def make_final_submission(
     else:
         best = await select_final(context, worker, over=over)
     if best is None:
-        reason = "its coder left no valid file" if own else "no node has a score, so there is nothing to submit"
+        reason = "the coding agent left no valid file" if own else "no node has a score, so there is nothing to submit"
         return FinalSubmission(None, None, reason)
     if context.experiments is not None:
         await context.experiments.write_submissions(worker, (best.id,))
     scored_file = context.executor.submission_of(best.id, "holdout")
     if own:
-        made_file = MadeFile(scored_file, "as-left", "the file as its coder left it")
+        made_file = MadeFile(scored_file, "as-left", "the file as the coding agent left it")
     elif best.score is None:
-        made_file = MadeFile(scored_file, "holdout", "the first valid file: no script printed a score")
+        made_file = MadeFile(scored_file, "holdout", "the first valid file, because no script printed a score")
     elif hurried:
-        made_file = MadeFile(scored_file, "holdout", "the run was stopped before a refit")
+        made_file = MadeFile(scored_file, "holdout", "the scored file, because the run was stopped before a refit")
     else:
         made_file = await refit(context, best.id, worker)
     site, lock = ReplaySubmitter(destination), destination.with_name(LOCK)
@@ -189,4 +189,4 @@ def _earlier(context: RunContext, error: BudgetExceeded) -> FinalSubmission:
     if last is None:
         return FinalSubmission(None, None, f"nothing was submitted: {error}")
     source: PredictionSource = "refit" if last.prediction_source == "refit" else "holdout"
-    return FinalSubmission(last.node, source, f"the file submitted before the run was resumed, since {error}")
+    return FinalSubmission(last.node, source, f"the file submitted before the run was resumed, because {error}")

@@ -28,9 +28,7 @@ from state.errors import (
 from state.notebooks import notebook_state
 from state.store import Store
 
-_NO_FILES = (
-    'accepts notebooks, not files: remove kind = "csv" from its table in bot.toml, and the bot submits notebooks there'
-)
+_NO_FILES = 'accepts notebooks, not files: remove kind = "csv" from its table in bot.toml to submit notebooks'
 _LOOKS, _FIRST_WAIT = 5, 2.0
 """Times to look for what Kaggle has just received, and seconds before the second look; each later pause is doubled."""
 
@@ -72,7 +70,7 @@ class KaggleSubmitter:
         except (KaggleError, NotSent) as error:
             raise _refusal(error) from error
         if created.ref <= 0:
-            raise SiteUnavailable(f"Kaggle gave the submission no number: {created.message or 'no reason given'}")
+            raise SiteUnavailable(f"Kaggle returned no submission ID: {created.message or 'no reason given'}")
         return await self._confirmed(created.ref, tag)
 
     async def find(self, tag: str) -> str | None:
@@ -80,7 +78,7 @@ class KaggleSubmitter:
         async for entry in self._submissions.all():
             if entry.description.strip() == tag:
                 if entry.ref <= 0:
-                    raise SiteUnavailable(f"Kaggle lists {tag} without its number")
+                    raise SiteUnavailable(f"Kaggle lists {tag} without a submission ID")
                 return str(entry.ref)
         return None
 
@@ -91,7 +89,7 @@ class KaggleSubmitter:
         except NotFound:
             return None  # just after it was created, Kaggle may not know it yet
         if entry.status is KaggleStatus.ERROR:
-            raise SubmissionRefused(entry.error_description or "Kaggle rejected the file as invalid, without a reason")
+            raise SubmissionRefused(entry.error_description or "Kaggle rejected the file as invalid and gave no reason")
         return float(entry.public_score) if entry.status is KaggleStatus.COMPLETE and entry.public_score else None
 
     async def _ensure_open(self) -> None:
@@ -104,12 +102,12 @@ class KaggleSubmitter:
         try:
             competition = await Competitions(self.client).get(self._slug)
         except (KaggleError, SiteUnavailable) as error:
-            raise NotSent(f"nothing was sent: {error}", refused=isinstance(error, KaggleError)) from error
+            raise NotSent(f"nothing was submitted: {error}", refused=isinstance(error, KaggleError)) from error
         now = competition.served_at or self.client.clock.now()
         if competition.is_kernels_submissions_only and not self.notebooks:
             raise NotebooksOnly(f"{self._slug} {_NO_FILES}")
         if not competition.user_has_entered:
-            raise NotSent(f"{self._slug} is not entered: accept its rules on the website", refused=True)
+            raise NotSent(f"you have not entered {self._slug}: accept its rules on the website", refused=True)
         if competition.submissions_disabled or (competition.deadline and competition.deadline <= now):
             raise NotSent(f"{self._slug} accepts no more submissions", refused=True)
 
@@ -138,12 +136,12 @@ class KaggleSubmitter:
             size, modified = file.stat().st_size, int(file.stat().st_mtime)
             upload = await self._submissions.start_upload(self._file_name, size, modified)
             if not upload.token or not upload.create_url:
-                raise UnknownAnswer("Kaggle gave no address for the upload")
+                raise UnknownAnswer("Kaggle returned no upload URL")
             await self.client.upload(upload.create_url, file)
         except (SubmissionRefused, QuotaReached):
             raise
         except (KaggleError, SiteUnavailable, OSError) as error:
-            raise NotSent(f"nothing was sent: {error}", refused=isinstance(error, KaggleError)) from error
+            raise NotSent(f"nothing was submitted: {error}", refused=isinstance(error, KaggleError)) from error
         return upload.token
 
 
@@ -165,7 +163,7 @@ class NotebookSubmitter(KaggleSubmitter):
         with self._store.read() as session:
             notebook = notebook_state(session, self._run_id, file.stem)
         if notebook is None or notebook.stage != "ran":
-            raise NotSent(f"the notebook of {tag} has not run at Kaggle")
+            raise NotSent(f"the notebook of {tag} has not run on Kaggle")
         await self._ensure_open()
         request = self._submissions.create_from_notebook(notebook.ref, notebook.version, self._file_name, tag)
         return await self._created(request, tag)
@@ -176,7 +174,7 @@ def _refusal(error: BotError) -> BotError:
     if isinstance(error, NotSent | SubmissionRefused):
         return error
     if isinstance(error, NotAuthenticated | Forbidden):
-        return NotSent(f"nothing was sent: {error}", refused=True)
+        return NotSent(f"nothing was submitted: {error}", refused=True)
     if isinstance(error, UnknownAnswer):
         return SiteUnavailable(str(error))  # it may have been submitted
     return SubmissionRefused(str(error))

@@ -139,11 +139,11 @@ def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision
     if not settings.submit:
         return Decision("never", "submitting is off: set `submit = true` in the competition's table")
     if facts.deadline is not None and facts.now >= facts.deadline:
-        return Decision("never", f"the deadline was at {iso(facts.deadline)}")
+        return Decision("never", f"the deadline was {iso(facts.deadline)}")
     if facts.closed is not None:
         return Decision("never", facts.closed)
     if facts.has_entered is False:
-        return Decision("never", "the competition is not entered: accept its rules on the website")
+        return Decision("never", "you have not entered the competition: accept its rules on the website")
     if facts.rules_changed:
         return Decision("never", "the rules page has changed since it was confirmed: read it on the website")
     if not facts.rules_confirmed:
@@ -151,13 +151,13 @@ def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision
     if facts.capped is not None:
         return Decision("never", facts.capped)
     if facts.invalid is not None:
-        return Decision("never", f"the file is not valid: {facts.invalid}", of_file=True)
+        return Decision("never", f"the file is invalid: {facts.invalid}", of_file=True)
     if facts.copied is not None:
-        return Decision("never", f"the file is not our own: {facts.copied}", of_file=True)
+        return Decision("never", f"the file is a copy: {facts.copied}", of_file=True)
     if facts.repetition is not None and not facts.requested:
-        return Decision("never", f"the file is known already: {facts.repetition}", of_file=True)
+        return Decision("never", f"the file is a duplicate: {facts.repetition}", of_file=True)
     if facts.self_reported and not facts.requested:
-        reason = "its score is self-reported, as no labels could be withheld; `bot submit` sends it anyway"
+        reason = "its score is self-reported because no labels could be withheld; `bot submit` submits it anyway"
         return Decision("never", reason)
     return None
 
@@ -168,23 +168,24 @@ def _used_up(facts: DecisionInputs, settings: CompetitionSettings) -> Decision |
     if quota is not None and quota <= 0:
         is_own_limit = limit is not None and facts.sent_count >= limit
         cap = f"max_submissions is {limit}" if is_own_limit else "the site accepts no more"
-        return Decision("never", f"{facts.sent_count} files were sent, and {cap}")
+        return Decision("never", f"{facts.sent_count} files were submitted, and {cap}")
     late_from = _late_from(facts, settings)
     if quota is not None and quota <= settings.reserved_submissions and (late_from is None or facts.now < late_from):
-        reason = f"the {quota} that may still be sent belong to the reserve of {settings.reserved_submissions}"
+        reason = f"reserved_submissions is {settings.reserved_submissions}, and {quota} submissions are left"
         if late_from is None:
-            return Decision("never", f"{reason}, and no deadline is known")
-        return _wait(facts, late_from, f"{reason} for the last {settings.reserved_days:g} days")
+            return Decision("never", f"{reason}; no deadline is known")
+        return _wait(facts, late_from, f"{reason}; they are kept for the last {settings.reserved_days:g} days")
     if facts.capped_today is not None:
         return _wait(facts, midnight(facts.now, 1), facts.capped_today)
     if today is not None and facts.sent_today >= today:
-        reserve = "" if settings.submissions_per_day else f", as {(facts.daily or today) - today} are kept for people"
-        reason = f"{facts.sent_today} files were sent today, and submissions_per_day is {today}{reserve}"
+        reason = f"{facts.sent_today} of today's {facts.daily} submissions are used; the rest are kept for you"
+        if settings.submissions_per_day is not None:
+            reason = f"{facts.sent_today} files were submitted today, and submissions_per_day is {today}"
         return _wait(facts, midnight(facts.now, 1), reason)
     if facts.remaining_today is not None and facts.remaining_today <= 0:
         return _wait(facts, midnight(facts.now, 1), "the site accepts no more files today")
     if not facts.quota_known and facts.sent_today > 0:
-        reason = "one file was sent today, and the site's limit is unknown"
+        reason = "one file was submitted today, and the site's limit is unknown"
         return _wait(facts, facts.now + RETRY, reason)
     return None
 
@@ -201,9 +202,9 @@ def _not_worth_it(facts: DecisionInputs, settings: CompetitionSettings) -> Decis
     gain = facts.score - facts.best_sent
     if gain > 0 and gain > limit * facts.noise:
         return None
-    reason = f"a gain of {gain:.3g} over {_best(facts)} is not above {limit:g} standard errors of {facts.noise:.3g}"
+    reason = f"a gain of {gain:.3g} over {_best(facts)} does not exceed {limit:g} times its standard error of {facts.noise:.3g}"
     if late_from is not None and facts.now < late_from and gain > 0 and gain > LATE_GAIN_ERRORS * facts.noise:
-        return _wait(facts, late_from, f"{reason}; in the last {settings.reserved_days:g} days it will be enough")
+        return _wait(facts, late_from, f"{reason}; it will be enough in the last {settings.reserved_days:g} days")
     return Decision("never", reason)
 
 
@@ -222,18 +223,18 @@ def _not_its_turn(facts: DecisionInputs, settings: CompetitionSettings) -> Decis
     turn = begin + (end - begin) * (facts.sent_today / daily_count)
     if facts.now >= turn:
         return None
-    reason = f"it is file {facts.sent_today + 1} of {daily_count} for today, and its gain of {gain:.3g} is not above "
-    return _wait(facts, turn, reason + f"{LARGE:g} standard errors of {facts.noise:.3g}")
+    reason = f"it is file {facts.sent_today + 1} of {daily_count} for today, and its gain of {gain:.3g} does not exceed"
+    return _wait(facts, turn, f"{reason} {LARGE:g} times its standard error of {facts.noise:.3g}")
 
 
 def _needs_approval(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     if facts.approved:
         return None
     if facts.kernel_share >= SIMILAR_SHARE:
-        reason = f"{facts.kernel_share:.0%} of the script is also in the public kernel {facts.kernel}"
-        return Decision("hold", f"{reason}: check that it is our own work; {_worth(facts)}")
+        reason = f"{facts.kernel_share:.0%} of the script is also in the public notebook {facts.kernel}"
+        return Decision("hold", f"{reason}: check that it is the bot's own work; {_worth(facts)}")
     if facts.doubts is not None:
-        return Decision("hold", f"check it first, {facts.doubts}; {_worth(facts)}")
+        return Decision("hold", f"check it first: {facts.doubts}; {_worth(facts)}")
     if settings.approve == "ask" and not facts.requested:
         return Decision("hold", _worth(facts))
     return None
@@ -242,7 +243,7 @@ def _needs_approval(facts: DecisionInputs, settings: CompetitionSettings) -> Dec
 def _worth(facts: DecisionInputs) -> str:
     gain = _gain(facts)
     if facts.requested:
-        return "requested by its owner"
+        return "you requested it"
     if gain is None:
         return "first submission"
     first = "first submission, with " if facts.best_waits and not facts.sent_count else ""
@@ -250,7 +251,7 @@ def _worth(facts: DecisionInputs) -> str:
 
 
 def _best(facts: DecisionInputs) -> str:
-    return "the best one waiting" if facts.best_waits else "the best sent"
+    return "the best waiting file" if facts.best_waits else "the best submitted file"
 
 
 def _gain(facts: DecisionInputs) -> float | None:
@@ -260,7 +261,7 @@ def _gain(facts: DecisionInputs) -> float | None:
 def _wait(facts: DecisionInputs, until: datetime, reason: str) -> Decision:
     """Wait, unless the deadline comes first."""
     if facts.deadline is not None and until >= facts.deadline:
-        return Decision("never", f"{reason}, and the deadline is at {iso(facts.deadline)}")
+        return Decision("never", f"{reason}, and the deadline is {iso(facts.deadline)}")
     return Decision("wait", reason, until)
 
 

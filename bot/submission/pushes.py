@@ -74,7 +74,7 @@ class Pushes:
         """
         notebook = self.state(row)
         if notebook is not None and notebook.removed:
-            raise InvalidSubmission("its weights were removed from Kaggle, as two better notebooks may count")
+            raise InvalidSubmission("its weights were removed from Kaggle because two better notebooks may count")
         if notebook is not None and notebook.stage == "ran":
             return
         if notebook is not None and notebook.stage == "failed":
@@ -108,7 +108,7 @@ class Pushes:
                 await self._data_sets.remove(notebook.data_set)
             with self._context.store.write() as tx:
                 tx.record(REMOVED, run_id=run_id, node=notebook.node, package=package)
-            self._context.say(f"{notebook.data_set}, the weights of node {notebook.node}, is removed from Kaggle")
+            self._context.say(f"removed {notebook.data_set}, the weights of node {notebook.node}, from Kaggle")
 
     async def _uploaded(self, row: Submission, package: Package, notebook: NotebookState | None) -> str:
         """Return the name of the data set with the package's weights, once it can be used; empty if it needs none."""
@@ -147,7 +147,7 @@ class Pushes:
         source = await self._notebooks.source(ref)
         if source is not None:
             if source.blob is None or sha not in source.blob.source:
-                raise self._failed(row, f"{ref} already exists at Kaggle and is another notebook")
+                raise self._failed(row, f"{ref} already exists on Kaggle as a different notebook")
             # Each package has a notebook of its own, so the version that runs is its first.
             return self._confirmed(row, ref, 1, data_set)
         if notebook is not None and notebook.stage == "pushing":
@@ -159,9 +159,10 @@ class Pushes:
             PushedKernel(ref, name, package.notebook(sha), slug, sources, package.accelerator, package.image)
         )
         if pushed.unknown_sources:
-            raise self._failed(row, f"Kaggle pushed it without {', '.join(pushed.unknown_sources)}")
+            sources_text = ", ".join(pushed.unknown_sources)
+            raise self._failed(row, f"Kaggle pushed the notebook without its sources {sources_text}")
         if not pushed.version_number:
-            raise SiteUnavailable(f"Kaggle took {ref}, and gave no version")
+            raise SiteUnavailable(f"Kaggle accepted {ref} but returned no version")
         return self._confirmed(row, ref, pushed.version_number, data_set)
 
     def _confirmed(self, row: Submission, ref: str, version: int, data_set: str) -> NotebookState:
@@ -170,7 +171,7 @@ class Pushes:
         with self._context.store.write() as tx:
             pushed = record_stage(tx, row.run_id, row.node, str(row.file_sha), "pushed", **facts)
             notify(tx, Notice("notebook.pushed", self._context.card.slug, facts_of_push), row.run_id)
-        self._context.say(f"node {row.node} is pushed as {ref}, version {version}")
+        self._context.say(f"pushed node {row.node} to Kaggle as {ref}, version {version}")
         return pushed
 
     async def _check_run(self, row: Submission, notebook: NotebookState) -> None:
@@ -181,23 +182,23 @@ class Pushes:
             self._ensure_shown(notebook)
             raise
         if not session.status.ended:
-            raise self._later(f"its notebook runs at Kaggle as {notebook.ref}", notebook.at)
+            raise self._later(f"its notebook is running on Kaggle as {notebook.ref}", notebook.at)
         output = await self._notebooks.output(notebook.ref, notebook.version)
         if session.status is not SessionStatus.COMPLETE:
             reason = session.failure_message or "no reason given"
             raise self._failed(
-                row, f"its notebook ended at Kaggle as {session.status.name.lower()}: {reason}", output.log
+                row, f"its notebook ended on Kaggle with status {session.status.name.lower()}: {reason}", output.log
             )
         name = self._context.card.submission_file
         url = next((file.url for file in output.files if file.file_name == name), None)
         if url is None:
-            raise self._failed(row, f"its notebook wrote no {name} at Kaggle", output.log)
+            raise self._failed(row, f"its notebook wrote no {name} on Kaggle", output.log)
         output_file = self._files.output_path(str(row.file_sha))
         if not await download_output(self._client, url, output_file, _LARGEST):
-            raise SiteUnavailable(f"Kaggle does not provide the {name} of {notebook.ref}")
+            raise SiteUnavailable(f"cannot download {name} of {notebook.ref} from Kaggle")
         checked = await self._files.check(output_file)
         if reason := checked.invalid or checked.copied or "":
-            raise self._failed(row, f"what its notebook wrote at Kaggle cannot be submitted: {reason}", output.log)
+            raise self._failed(row, f"its notebook's output on Kaggle cannot be submitted: {reason}", output.log)
         self._record(row, "ran")
 
     async def _ensure_time(self, package: Package) -> None:
@@ -210,14 +211,14 @@ class Pushes:
         if quota is not None and quota.remaining_seconds < needed_seconds:
             now, hours, needed_hours = self._context.clock.now(), quota.remaining_seconds / 3600, needed_seconds / 3600
             quota_words = (
-                f"{hours:.1f} h of accelerators are left this week, and its notebook may need {needed_hours:.1f} h"
+                f"its notebook may need {needed_hours:.1f} h of accelerator time, but {hours:.1f} h are left this week"
             )
             raise NotebookRuns(quota_words, min(quotas.quota_refresh_time or now + _NO_TIME, now + _NO_TIME))
 
     def _ensure_shown(self, notebook: NotebookState) -> None:
         """Raise NotebookRuns if what was sent last may be there, though Kaggle does not show it yet."""
         if self._context.clock.now() < notebook.at + _GRACE:
-            raise self._later("Kaggle has not shown yet whether it has it", notebook.at)
+            raise self._later("Kaggle does not show it yet", notebook.at)
 
     def _record(self, row: Submission, stage: Stage, **facts: str) -> NotebookState:
         with self._context.store.write() as tx:

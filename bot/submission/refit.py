@@ -64,7 +64,7 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
         return await refit_script(context, node, worker)
     files = await refit_scripts(context, node, worker)
     if all(made_file.source != "refit" for made_file in files.values()):
-        note = "; ".join(["the blend of the scored files", *_not_refitted(files)])
+        note = "; ".join(["the ensemble of the scored files", *_not_refitted(files)])
         return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", note)
     out = context.executor.folder.blends_of(node)[1] / "submission.csv"
     out.parent.mkdir(exist_ok=True)
@@ -88,12 +88,12 @@ async def _of_experiments(
     view = await executor.view(GUARDED)
     if blended is None:
         await worker.write_predictions(bank / sealed[node], view.data, context.card, out)
-        return MadeFile(out, "refit", "the predictions of its run on all rows, which agree with those that were logged")
+        return MadeFile(out, "refit", "the predictions of its run on all rows, which agree with the logged ones")
     logged = {experiment.node: experiment.result.arrays.test for experiment in log.all()}
     files = {member: bank / file for member in members if (file := sealed.get(member) or logged[member]) is not None}
     out.parent.mkdir(parents=True, exist_ok=True)
     await worker.write_blend(blended.recipe, files, view.data, context.card, out)
-    return MadeFile(out, "refit", f"the ensemble, {len(sealed)} of its {len(members)} members fitted on all rows")
+    return MadeFile(out, "refit", f"the ensemble, with {len(sealed)} of {len(members)} members fitted on all rows")
 
 
 def made_on_all_rows(context: RunContext, node: int) -> dict[int, str]:
@@ -145,8 +145,9 @@ def refitted_in_words(files: Mapping[int, MadeFile]) -> str:
     """Return how many members of a blend were refitted, and why the others were not."""
     refits = sum(made_file.source == "refit" for made_file in files.values())
     if refits == len(files) == 1:
-        return f"node {next(iter(files))}, calibrated, refitted on all data"
-    return "; ".join([f"the blend, {refits} of its {len(files)} members refitted on all data", *_not_refitted(files)])
+        return f"node {next(iter(files))}, refitted on all data and calibrated"
+    ensemble_words = f"the ensemble, with {refits} of {len(files)} members refitted on all data"
+    return "; ".join([ensemble_words, *_not_refitted(files)])
 
 
 def _not_refitted(files: Mapping[int, MadeFile]) -> Sequence[str]:
@@ -163,14 +164,14 @@ async def refit_script(context: RunContext, node: int, worker: Worker, lease: Le
     executor = context.executor
     original = executor.submission_of(node, GUARDED)
     if executor.self_reported is not None:
-        return MadeFile(original, "holdout", "the scored file, since no rows were withheld")
+        return MadeFile(original, "holdout", "the scored file, because no rows were withheld")
     try:
         # A step: after a restart less time is left, and another file would be submitted.
         refitted = await context.steps.once(REFIT, lambda: _refitted(context, node, worker, lease), Key(node))
     except BotError as error:
-        return MadeFile(original, "holdout", f"the scored file, since the refit failed: {error}")
+        return MadeFile(original, "holdout", f"the scored file, because the refit failed: {error}")
     if refitted.execution is None:
-        return MadeFile(original, "holdout", f"the scored file, since {refitted.reason}")
+        return MadeFile(original, "holdout", f"the scored file, because {refitted.reason}")
     file = executor.folder.executions / refitted.execution / "submission.csv"
     return MadeFile(file, "refit", "the refit on all data, which agrees with the scored run")
 
@@ -184,9 +185,9 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given_lease:
     with context.store.read() as session:
         first_run = kept_execution(session, context.run_id, node)
     if first_run is None:
-        return Refitted(reason="it has no scored run")
+        return Refitted(reason="the node has no scored run")
     limit, before = budget.refit_limit(first_run.limit or first_run.seconds, first_run.seconds), 0.0
-    reason = "too little time was left to run it on all data"
+    reason = "too little time was left for a refit"
     await executor.view("full")
     for attempt in range(_RUNS):
         # How much time there is shows once a core is free.
@@ -194,7 +195,7 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given_lease:
             limit = min(limit, budget.seconds_left())
             if limit < max(MARGIN * first_run.seconds + 1, MARGIN * before):
                 break
-            context.say(f"refitting node {node} on all data" + (f", again, as {reason}" if attempt else ""))
+            context.say(f"refitting node {node} on all data" + (f" again, because {reason}" if attempt else ""))
             rerun = await executor.execute(node, code(context, node), "full", limit, lease=lease, attempt=attempt)
         folders = [executor.folder.executions / execution.id for execution in (first_run, rerun)]
         done_less = did_less(first_run, rerun, executor.growth, stored_the_same=_stored_the_same(*folders))
@@ -220,7 +221,7 @@ def did_less(
         return f"the refit was killed at its time limit of {rerun.limit or 0.0:.0f} s"
     rows, refit_rows = (max(_printed_rows(run.output), default=0) for run in (first_run, rerun))
     if rerun.fine and 0 < refit_rows < rows:
-        return f"the refit printed {refit_rows:,} rows, the scored run {rows:,}, so it did less"
+        return f"the refit reported {refit_rows:,} rows and the scored run {rows:,}, so the refit did less work"
     if not rerun.fine or rerun.cpu_seconds is None or first_run.cpu_seconds is None or first_run.cpu_seconds < _SHORT:
         return None
     if rerun.cpu_seconds >= _WORK * max(1.0, growth) * first_run.cpu_seconds:
@@ -230,7 +231,7 @@ def did_less(
         return None
     return (
         f"the refit took {rerun.cpu_seconds:.0f} s of CPU time, while the scored run took {first_run.cpu_seconds:.0f} s "
-        "for fewer rows, so it did less"
+        "for fewer rows, so the refit did less work"
     )
 
 
@@ -272,7 +273,7 @@ async def _fault(
         agreement = await worker.agree(view, file, submission, predictions, _similar_files(context, node))
     except InvalidSubmission as error:
         return f"cannot compare the refit's file: {error}"
-    return None if agreement.agrees else f"the refit differs too much: {agreement.message}"
+    return None if agreement.agrees else f"the refit differs too much from the scored run: {agreement.message}"
 
 
 def _similar_files(context: RunContext, node: int) -> list[Path]:

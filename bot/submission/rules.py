@@ -122,7 +122,7 @@ def accept_rules(tx: Transaction, competition: str, owner: str) -> tuple[str | N
     """
     page = last_reading(tx.session, competition, "page", "rules")
     if page is None and not last_readings(tx.session, competition, "page"):
-        raise UsageError(f"the pages of {competition} have not been read yet: `bot run` reads them")
+        raise UsageError(f"the pages of {competition} have not been read yet: start `bot run` to read them")
     sha = None if page is None else page.sha256
     lines = () if sha is None else lines_read(tx.session, competition)
     data = [line.model_dump(mode="json") for line in lines]

@@ -198,10 +198,10 @@ def correlate(pairs: Sequence[ScorePair]) -> ScoreCorrelation:
     correlation = _rank_correlation([pair.validation for pair in pairs], [pair.public for pair in pairs])
     warning = None
     if len(pairs) >= _FEWEST and (correlation is None or correlation < _FLOOR):
-        correlation_words = "none" if correlation is None else f"one of {correlation:.2f}"
+        correlation_words = "no rank correlation" if correlation is None else f"a rank correlation of {correlation:.2f}"
         warning = (
-            f"the validation and public scores of {len(pairs)} submissions should have a rank correlation of at least "
-            f"{_FLOOR:g}, and have {correlation_words}: a better validation score may not mean a better public one"
+            f"the validation and public scores of {len(pairs)} submissions have {correlation_words} (expected: at least "
+            f"{_FLOOR:g}): a better validation score may not mean a better public score"
         )
     return ScoreCorrelation(len(pairs), correlation, warning)
 

@@ -51,7 +51,7 @@ _MOST_SENDS = 4
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
 _LAST_DAY = timedelta(days=1)
 _ACCEPTED = ("send", "hold")
-_OVERTAKEN, _UNWANTED = "replaced by a better file", "rejected by its owner"
+_OVERTAKEN, _UNWANTED = "replaced by a better file", "you rejected it"
 """Reasons for a withdrawal that are no news to the owner."""
 
 
@@ -260,7 +260,7 @@ class SubmissionService:
         row = next((row for row in state.rows if row.node == request.node and row.status != "withdrawn"), None)
         submission, candidate = None, None
         if row is not None:
-            decision = Decision("never", f"node {request.node} is already {row.status} as {row.tag}")
+            decision = Decision("never", f"node {request.node} already has submission {row.tag} ({row.status})")
             submission = row.id if row in state.open else None
         elif request.node not in self._reviewer.scores():
             decision = Decision("never", f"node {request.node} has no validation score")
@@ -300,7 +300,7 @@ class SubmissionService:
                 self._hold(tx, row, decision.reason)
 
         if candidate is not None:
-            self._context.say(f"node {node} is to be submitted: {decision.reason}")
+            self._context.say(f"node {node} is queued for submission: {decision.reason}")
             self._once.intend(candidate.file, node=node, source=candidate.source, on_change=intended)
         else:
             answer: RequestState = "intended" if submission else "open" if decision.verdict == "wait" else "refused"
@@ -385,7 +385,7 @@ class SubmissionService:
             return "you had not approved it when the competition ended"
         if submission.begun:
             sends = self._sends(submission.row.id)
-            return f"it was sent {sends} times, and the site does not list it" if sends >= _MOST_SENDS else None
+            return f"it was sent {sends} times, but the site does not list it" if sends >= _MOST_SENDS else None
         if submission.pushed or submission.wanted_by_owner:
             return None
         if any(rival.score > submission.score for rival in open_submissions if not rival.begun):
@@ -427,7 +427,7 @@ class SubmissionService:
     async def _withdraw(self, row: Submission, reason: str) -> None:
         try:
             row = await self._once.withdraw(row.id, reason)
-            self._context.say(f"{row.tag} is not submitted: {reason}")
+            self._context.say(f"{row.tag} will not be submitted: {reason}")
             if self._pushes is not None and row.status == "withdrawn":
                 await self._pushes.cancel(row)
         except (SiteUnavailable, SubmissionInDoubt, KaggleError) as error:
@@ -440,7 +440,7 @@ class SubmissionService:
         self._not_before[row.id] = now + timedelta(seconds=back_off(times, _FIRST_PAUSE, _LONGEST_PAUSE))
         if isinstance(error, errors.QuotaReached):
             self._not_before[row.id] = midnight(now, 1)  # the site's word is taken, and nothing is tried before
-        self._context.say(f"{row.tag} waits: {error}")
+        self._context.say(f"{row.tag} is waiting: {error}")
         if isinstance(error, KaggleError) or (isinstance(error, errors.NotSent) and error.refused):
             self._report_delay(row.node, str(error))
 
@@ -457,7 +457,7 @@ class SubmissionService:
                 failure = (
                     "its notebook was rejected" if row.ref is None else "its notebook failed on the hidden test data"
                 )
-                reason = f"{failure}: {row.message or 'no reason is given'}"
+                reason = f"{failure}: {row.message or 'no reason given'}"
                 record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", reason=reason)
         if row.status == "confirmed" and row.score is not None:
             facts = {**facts_of_row, "public_score": row.score, "validation_score": _validation(tx, row)}

@@ -31,7 +31,7 @@ def check(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Test a coding agent in a one-minute lab with a scripted model; no key needed.
+    """Test a coding agent in a short lab with a scripted model; no key needed.
 
     The agent must run a command, log an experiment, log a better one, and end with `lab done`; otherwise exits with 1.
 

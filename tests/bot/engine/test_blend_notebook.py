@@ -109,7 +109,7 @@ async def test_the_notebook_of_a_blend_predicts_what_the_run_s_own_blend_predict
         assert found.score == pytest.approx(node.score, abs=0.03)
 
         packed = await made_package(context, BLEND, worker, tmp_path / "packages")
-        assert "2 of its 2 members refitted on all data" in packed.note
+        assert "2 of 2 members refitted on all data" in packed.note
         package = Package.open(packed.file)
         assert (package.facts.runs, package.facts.weights_from) == ("blend", "refit")
         assert [one.path for one in package.facts.weights] == ["node1/model.json", "node2/model.json"]

@@ -54,7 +54,7 @@ def test_where_nothing_can_be_learnt_a_valid_file_is_handed_in_all_the_same(bot:
     (result,) = results(bot("replay", snapshot, *options))
     assert result["self_reported"].startswith("There is no train.csv")
     assert result["valid_submission"] and result["validation_score"] is None
-    assert result["prediction_note"] == "the first valid file: no script printed a score"
+    assert result["prediction_note"] == "the first valid file, because no script printed a score"
 
 
 GRADER = """

@@ -49,7 +49,7 @@ async def test_a_file_that_an_earlier_run_sent_is_not_sent_again(run: Live) -> N
     earlier(run, refit_sha(run, 2), public=0.4)
     decision = await decide(run.service())
     assert decision.verdict == "never"
-    assert decision.reason.endswith(f"it was sent as submission 1, of node 7 of {EARLIER}")
+    assert decision.reason.endswith(f"it was sent as submission 1 (node 7 of {EARLIER})")
 
 
 async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_about_again(run: Live) -> None:
@@ -60,7 +60,7 @@ async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_abou
         decide_approval(tx, held.id or 0, "refused", "ann")
     decision = await run.service(CompetitionSettings(submit=True, rules_read=True, approve="ask")).consider()
     assert decision.verdict == "never"
-    assert decision.reason.endswith(f"you refused it as submission 1, of node 7 of {EARLIER}")
+    assert decision.reason.endswith(f"you refused it as submission 1 (node 7 of {EARLIER})")
     assert run.notices("approval.asked") == []
 
 
@@ -82,7 +82,7 @@ async def test_where_its_scores_mean_the_same_what_follows_must_be_better(run: L
     service = run.service()
     decision = await decide(service)
     assert decision.verdict == "send"
-    assert "over the best sent" in decision.reason
+    assert "over the best submitted file" in decision.reason
     await service.send()
     assert run.states() == [(3, "confirmed")]
     assert await service.consider() is None  # node 2 is no better than what an earlier run has sent

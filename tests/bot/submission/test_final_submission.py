@@ -215,7 +215,7 @@ async def test_one_that_gives_it_up_again_is_not_trusted(run: tuple[RunContext, 
     context, worker = run
     await scored(context, 3, READS_ITS_CLOCK.replace("> 200", "> 1000"), 150.0)
     made = await refit(context, 3, worker)
-    assert made.source == "holdout" and "so it did less" in made.note
+    assert made.source == "holdout" and "so the refit did less work" in made.note
 
 
 @pytest.mark.integration  # seconds of CPU time
@@ -225,7 +225,7 @@ async def test_a_refit_that_drops_models_rows_or_rounds_is_not_submitted(run, sh
     await scored(context, 3, WORKS.replace("SHORT", short or "pass"), 150.0)
     made = await refit(context, 3, worker)
     assert (made.source == "refit") is (not short), made.note
-    assert short == "" or "so it did less" in made.note
+    assert short == "" or "so the refit did less work" in made.note
 
 
 MODELS = [f"model {name}: 0.5 after 1.2 s" for name in "ABCDE"]

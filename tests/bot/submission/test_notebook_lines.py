@@ -47,7 +47,7 @@ def test_a_line_follows_a_notebook_from_its_push_to_its_score(store: Store) -> N
         "it is being pushed as me/bot-wine",
         "it is running on Kaggle as me/bot-wine, version 1",
         "it ran on Kaggle as me/bot-wine, version 1",
-        "me/bot-wine, version 1 is submitted, and runs again on the hidden test data",
+        "me/bot-wine, version 1 is submitted and runs again on the hidden test data",
         "me/bot-wine, version 1 has the public score 0.25",
     ]
     assert (last.node, last.settled) == (7, True)
@@ -56,8 +56,8 @@ def test_a_line_follows_a_notebook_from_its_push_to_its_score(store: Store) -> N
 def test_what_the_rehearsal_refused_and_what_failed_are_settled_with_their_reasons(store: Store) -> None:
     with store.write() as tx:
         tx.record(NOTEBOOK_REFUSED, run_id="r", node=3, reason="it would take 11 hours of the 5.4 that it may")
-        record_stage(tx, "r", 7, SHA, "failed", reason="its notebook wrote no submission.csv at Kaggle")
+        record_stage(tx, "r", 7, SHA, "failed", reason="its notebook wrote no submission.csv on Kaggle")
     assert [(one.node, one.settled, one.sentence) for one in lines(store)] == [
         (3, True, "not pushed: it would take 11 hours of the 5.4 that it may"),
-        (7, True, "abandoned: its notebook wrote no submission.csv at Kaggle"),
+        (7, True, "abandoned: its notebook wrote no submission.csv on Kaggle"),
     ]

@@ -32,12 +32,12 @@ RESERVING = CompetitionSettings(submit=True, max_submissions=10, reserved_submis
 def test_a_large_gain_goes_at_once_and_the_sentence_has_the_figures() -> None:
     decision = decide(FACTS, OPEN)
     assert (decision.verdict, decision.until) == ("send", None)
-    assert decision.reason == "a gain of 0.1 over the best sent, with a standard error of 0.01"
+    assert decision.reason == "a gain of 0.1 over the best submitted file, with a standard error of 0.01"
 
 
 def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None:
     waits = replace(FACTS, best_waits=True, approved=True)
-    assert decide(waits, OPEN).reason == "a gain of 0.1 over the best one waiting, with a standard error of 0.01"
+    assert decide(waits, OPEN).reason == "a gain of 0.1 over the best waiting file, with a standard error of 0.01"
     assert decide(replace(waits, sent_count=0), OPEN).reason.startswith("first submission, with a gain of 0.1 over")
 
 
@@ -50,8 +50,8 @@ def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None
         ({"rules_confirmed": False}, "the rules are not confirmed"),
         ({"capped": "the run's cap is reached"}, "cap is reached"),
         ({"invalid": "row 3 is missing"}, "not valid: row 3 is missing"),
-        ({"copied": "every value is the same as in x.csv"}, "not our own: every value"),
-        ({"now": DEADLINE}, "deadline was at 2026-04-01T00:00:00Z"),
+        ({"copied": "every value is the same as in x.csv"}, "a copy: every value"),
+        ({"now": DEADLINE}, "deadline was 2026-04-01T00:00:00Z"),
         ({"score": 0.79}, "a gain of -0.01"),
         ({"score": None}, "no validation score"),
         ({"remaining_total": 0}, "the site accepts no more"),
@@ -145,7 +145,7 @@ def test_a_person_is_asked_where_that_is_wanted_or_the_script_is_nearly_a_kernel
     held = decide(like, OPEN)
     assert (held.verdict, held.reason.split(":")[0]) == (
         "hold",
-        "94% of the script is also in the public kernel ann/strong",
+        "94% of the script is also in the public notebook ann/strong",
     )
     assert decide(replace(like, approved=True), OPEN).verdict == "send"
     assert decide(replace(like, kernel_share=SIMILAR_SHARE - 0.01), OPEN).verdict == "send"
@@ -246,7 +246,7 @@ def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(
         return
     assert own.submit and one.has_entered is not False and not one.rules_changed and one.rules_confirmed
     if own.submissions_per_day is None and one.daily is not None and one.daily > 1 and not one.requested:
-        assert one.sent_today < one.daily, "at least one is kept for people"
+        assert one.sent_today < one.daily, "at least one is kept for the owner"
     assert (one.closed, one.capped, one.capped_today, one.invalid, one.copied) == (None,) * 5
     assert one.requested or not one.self_reported
     assert one.deadline is None or one.now < one.deadline

@@ -140,8 +140,8 @@ async def test_what_the_notebook_check_refuses_is_never_pushed_and_the_owner_hea
 @pytest.mark.parametrize(
     ("code", "why", "log"),
     [
-        (BROKEN, "ended at Kaggle as error", "there is no such column"),
-        (NOTHING, "ended at Kaggle as error", "wrote no submission.csv"),
+        (BROKEN, "ended on Kaggle with status error", "there is no such column"),
+        (NOTHING, "ended on Kaggle with status error", "wrote no submission.csv"),
         (ONE_ROW, "cannot be submitted", ""),
     ],
 )
