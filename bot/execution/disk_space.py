@@ -12,7 +12,7 @@ from state.errors import UsageError
 class DiskSettings(ClosedModel):
     """The table `[disk]` of bot.toml."""
 
-    free_gb: float = Field(default=2.0, ge=0, description="free gigabytes required to start a run")
+    free_gb: float = Field(default=2.0, ge=0, description="free disk space required to start a run, in GB")
     keep_days: float = Field(
         default=14.0, ge=0, description="days after which `bot prune` removes a finished run's views"
     )
@@ -26,8 +26,8 @@ def check_free(folder: Path, settings: DiskSettings) -> None:
     free = free_bytes(folder) / 1e9
     if free < settings.free_gb:
         raise UsageError(
-            f"the disk of {folder} has {free:.1f} GB free; a run needs {settings.free_gb:g} GB or more: "
-            f"`bot prune {folder}` removes what old runs left (free_gb under [disk] in bot.toml sets how much is required)"
+            f"the disk of {folder} has {free:.1f} GB free, but a run requires {settings.free_gb:g} GB: "
+            f"free some space with `bot prune {folder}`, or lower free_gb under [disk] in bot.toml"
         )
 
 

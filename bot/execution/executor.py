@@ -348,7 +348,7 @@ class Executor:
             if outcome.reason is not ExitReason.INFRASTRUCTURE:
                 return request, outcome
         reason = outcome.detail or "the sandbox gave no reason"
-        raise InfrastructureFailure(f"the sandbox failed {_TRIES} times, which is not the script's fault: {reason}")
+        raise InfrastructureFailure(f"the sandbox, not the script, failed {_TRIES} times: {reason}")
 
     async def _run_once(
         self, request: ExecutionRequest, node: int, view: str, meter: ExecutionMeter
@@ -405,7 +405,7 @@ class Executor:
         error = fault and f"{self._views.describe(view)} (limit {request.limits.seconds:.0f} s): {fault}"
         notes = list(outcome.notes)
         if is_valid and outcome.reason is ExitReason.TIMED_OUT:
-            notes.append(f"{failure_sentence(outcome, request.limits)}; its files were complete and are used")
+            notes.append(f"{failure_sentence(outcome, request.limits)}; its files were complete, so they are used")
         execution = ExecutionRecord(
             id=request.execution_id,
             view=view,
@@ -455,7 +455,7 @@ class Executor:
             return ScoredFiles(None, valid=False, fine=False, message=str(error))
         score = printed_score(outcome.output)
         if score is None:
-            return ScoredFiles(None, valid=True, fine=False, message=f"no line `{LINE}: <number>` was printed")
+            return ScoredFiles(None, valid=True, fine=False, message=f"the script printed no line `{LINE}: <number>`")
         return ScoredFiles(NodeScore(score), valid=True, fine=True, message=f"self-reported: {self.self_reported}")
 
 

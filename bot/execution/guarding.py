@@ -96,7 +96,7 @@ async def _collect(guards: Iterable[str], findings: Awaitable[tuple[GuardFinding
     try:
         return await findings
     except BotError as error:
-        return not_run_at_all(guards, f"the guards could not be run: {str(error)[:300]}")
+        return not_run_at_all(guards, f"the guards could not run: {str(error)[:300]}")
 
 
 def record_findings(tx: Transaction, run_id: str, findings: Sequence[GuardFinding], node: int | None = None) -> None:

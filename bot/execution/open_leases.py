@@ -28,7 +28,7 @@ def open_leases(
     try:
         folder = leases_folder()
     except OSError as error:
-        raise UsageError(f"the folder of leases cannot be used (set BOT_LEASES to another): {error}") from error
+        raise UsageError(f"the lease folder cannot be used: {error}; set BOT_LEASES to choose another") from error
     with ExitStack() as stack:
         gpus = stack.enter_context(open_gpus())
         leases, owner = Leases(folder, gpus=gpus, gpu_shares=settings.gpu_shares), "this machine has"
@@ -38,5 +38,5 @@ def open_leases(
             owner = "no node of the fleet has more than"
         available = leases.gpus
         if requested_gpus is not None and requested_gpus > available:
-            raise UsageError(f"--gpus {requested_gpus}: {owner} {available}; `bot doctor` lists the GPUs it finds")
+            raise UsageError(f"--gpus {requested_gpus}, but {owner} {available}: `bot doctor` lists the GPUs it finds")
         yield leases, leases.usual_gpus if requested_gpus is None else requested_gpus

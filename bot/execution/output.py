@@ -25,7 +25,7 @@ def clean_output(text: str) -> str:
     error_text = _cut_middle("\n".join(error), _ERROR_CHARACTERS)
     before = "\n".join(lines[: len(lines) - len(error)] if lines[-len(error) :] == error else lines)
     return (
-        f"{error_text}\n\n[output before]\n{_cut_middle(before, OUTPUT_CHARACTERS - len(error_text))}"
+        f"{error_text}\n\n[earlier output]\n{_cut_middle(before, OUTPUT_CHARACTERS - len(error_text))}"
         if before.strip()
         else error_text
     )

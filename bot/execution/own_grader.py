@@ -47,16 +47,16 @@ def check_grader(grade_py: Path) -> None:
     except (OSError, KeyError) as error:
         raise UsageError(f"{grade_py} cannot be read: {_reason(error, grade_py)}") from error
     except (SyntaxError, ValueError) as error:
-        line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        raise UsageError(f"{grade_py} is not valid Python{line}: {error.args[0] if error.args else error}") from error
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        raise UsageError(f"{grade_py}{line}: invalid Python: {error.args[0] if error.args else error}") from error
     nodes = list(ast.walk(tree))
     if any(isinstance(n, ast.AsyncFunctionDef) and n.name == _NAME for n in nodes):
-        raise UsageError(f"{grade_py} defines {_NAME} with `async def`: make it a plain function")
+        raise UsageError(f"{grade_py} defines {_NAME} with `async def`: make it a regular function")
     # The symbol table holds all names that a module binds anywhere, except by `import *`.
     bound = {name.get_name() for name in names.get_symbols() if name.is_assigned() or name.is_imported()}
     imports_all = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in nodes)
     if _NAME not in bound and not imports_all:
-        raise UsageError(f"{grade_py} defines no function {_NAME}(submission, answers)")
+        raise UsageError(f"{grade_py} does not define a function {_NAME}(submission, answers)")
 
 
 def _modules(grade_py: Path) -> Mapping[str, bytes]:

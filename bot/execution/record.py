@@ -35,7 +35,7 @@ _SENTENCES = {
     ExitReason.OUT_OF_MEMORY: "the script ran out of memory ({memory:.1f} GiB allowed)",
     ExitReason.GPU_OUT_OF_MEMORY: "the script ran out of GPU memory: {detail}",
     ExitReason.PROCESS_LIMIT: "the script started more than {processes} processes",
-    ExitReason.DISK_LIMIT: "the script wrote more than it may ({written:.1f} GB, {files} files)",
+    ExitReason.DISK_LIMIT: "the script exceeded its disk limit ({written:.1f} GB or {files} files)",
     ExitReason.KILLED_BY_RULE: "the script was killed early: {detail}",
     ExitReason.STOPPED: "the run was stopped",
 }
@@ -140,5 +140,5 @@ def failure_sentence(outcome: ExecutionOutcome, limits: Limits) -> str | None:
         processes=limits.processes,
         written=limits.written_bytes / 1e9,
         files=limits.files,
-        detail=outcome.detail or "no reason was given",
+        detail=outcome.detail or "no reason given",
     )

@@ -25,8 +25,8 @@ _WORDS: Mapping[ViewKind, str] = {
     "sample": "in the debug run on a sample of",
     "holdout": "on the hold-out view, with",
     "full": "in the refit, with",
-    "rehearsal": "in the notebook check, where the test set is withheld rows, with",
-    "rehearsal-few": "in the notebook check, where the test set is a few withheld rows, with",
+    "rehearsal": "in the notebook check, where withheld rows replace the test set, with",
+    "rehearsal-few": "in the notebook check, where a few withheld rows replace the test set, with",
 }
 
 
@@ -80,7 +80,7 @@ class RunViews:
         view = view_kind(name)
         description = _WORDS.get(view, f"on the view `{name}`, with")
         if self.self_reported is not None:
-            return "on all the data, of which no rows could be withheld"
+            return "on all the data, because no rows could be withheld"
         info = self._info(view)
         return f"{description} {info['train_rows']:,} of {info['of_rows']:,} training rows"
 

@@ -144,4 +144,4 @@ def _fit_into(parts: Sequence[str], room: int) -> str:
         return text
     cut = text[: room - 60]
     end = next((place for mark in ("\n\n", "\n", " ") if (place := cut.rfind(mark)) > len(cut) // 2), len(cut))
-    return f"{cut[:end].rstrip()}\n\n[cut here: {len(text) - end:,} more characters]"
+    return f"{cut[:end].rstrip()}\n\n[truncated: {len(text) - end:,} more characters]"

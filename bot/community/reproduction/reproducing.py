@@ -330,7 +330,7 @@ async def _repaired(
     """Run the kernel as repaired by a model; without an answer or enough time, return the attempt as it was."""
     execution, script = attempt.execution, without_head(attempt.script)
     # Only the traceback: the other output of a kernel may contain rows of the data.
-    trace = execution.output.partition("\n\n[output before]\n")[0]
+    trace = execution.output.partition("\n\n[earlier output]\n")[0]
     prompt = RepairKernel(
         task=context.task,
         machine=context.machine,

@@ -86,7 +86,7 @@ def test_a_long_text_is_cut_behind_a_paragraph_with_a_note_of_how_much_is_missin
     text = "## Background\n" + "Old shoes.\n\n" * 1000 + "## Evaluation\nOn RMSE.\n\n## Prizes\nGold."
     shown = shown_description(text, 1000)
     assert shown.startswith("## Evaluation\n\nOn RMSE.") or shown.startswith("## Evaluation\nOn RMSE.")
-    assert len(shown) <= 1000 and "Old shoes.\n\n[cut here: " in shown and shown.endswith("[left out: Prizes]")
+    assert len(shown) <= 1000 and "Old shoes.\n\n[truncated: " in shown and shown.endswith("[left out: Prizes]")
 
 
 LINES = st.lists(

@@ -49,13 +49,13 @@ def test_a_grade_at_module_level_is_seen_wherever_it_stands(tmp_path: Path, text
 )
 def test_a_grade_that_no_importer_has_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "grade.py").write_text(text)
-    with pytest.raises(UsageError, match="defines no function grade"):
+    with pytest.raises(UsageError, match="does not define a function grade"):
         check_grader(tmp_path / "grade.py")
 
 
 def test_a_grade_that_has_to_be_awaited_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "grade.py").write_text(f"async {PLAIN}")
-    with pytest.raises(UsageError, match="make it a plain function"):
+    with pytest.raises(UsageError, match="make it a regular function"):
         check_grader(tmp_path / "grade.py")
 
 

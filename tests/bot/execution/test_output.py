@@ -18,7 +18,7 @@ def test_the_last_traceback_comes_first():
     )
     cleaned = clean_output("row\n" * 30 + error)
     assert cleaned.startswith("Traceback")
-    assert "ValueError: bad" in cleaned.split("[output before]")[0]
+    assert "ValueError: bad" in cleaned.split("[earlier output]")[0]
     assert cleaned.rstrip().endswith("row")
 
 

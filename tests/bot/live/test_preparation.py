@@ -104,9 +104,9 @@ async def test_a_grader_that_cannot_be_used_is_a_problem_until_it_is_fixed(tmp_p
     grader = tmp_path / "graders" / "grade.py"
     own = CompetitionSettings(model="builtin", metric=str(grader), direction="minimize")
     wrong = {
-        None: "cannot be read",
-        "def grade(submission, answers:": "is not valid Python, line 1",
-        "def score(submission, answers):\n    return 0.0\n": "defines no function grade",
+        None: " cannot be read",
+        "def grade(submission, answers:": ":1: invalid Python: ",
+        "def score(submission, answers):\n    return 0.0\n": " does not define a function grade",
     }
     with served(tiny(tmp_path)) as site:
         async with shared(site, tmp_path / "state") as here:
@@ -116,7 +116,7 @@ async def test_a_grader_that_cannot_be_used_is_a_problem_until_it_is_fixed(tmp_p
                     grader.write_text(text)
                 found = await prepare(here, site.competition.slug, own)
                 assert isinstance(found, PreparationBlocker)
-                assert f"{grader} {why}" in found.reason
+                assert f"{grader}{why}" in found.reason
             assert notices(here.store) == ["problem.grader"] * len(wrong)
             grader.write_text("from mine import mean as grade\n")
             found = await prepare(here, site.competition.slug, own)
