@@ -23,5 +23,5 @@ async def own_name(client: KaggleClient) -> str:
     key = await client.key()
     name = key.user or (await who_am_i(client, key.secret)).username
     if not name:
-        raise UnknownAnswer("Kaggle does not say whose key this is")
+        raise UnknownAnswer("Kaggle did not return the user name for this key")
     return name

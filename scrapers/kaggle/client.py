@@ -81,7 +81,7 @@ class ResponseReader:
             content = read_json(text or "{}")
         except ValueError:
             raise SiteUnavailable(
-                f"Kaggle answered {self.method} with {code_and_words(text)[1][:120]!r}, no data"
+                f"Kaggle answered {self.method} with {code_and_words(text)[1][:120]!r} instead of JSON"
             ) from None
         code = code_and_words(text)[0] if isinstance(content, dict) and ({"code", "error"} & content.keys()) else None
         if code is not None and code >= 400:
@@ -102,7 +102,7 @@ def _date(value: str | None, now: datetime) -> datetime:
         return now
 
 
-_AGENT = "kaggle-bot/0.1 (+an open-source client of the official API; one account, its owner's)"
+_AGENT = "kaggle-bot/0.1 (open-source client of the official API; single account)"
 _LOGIN = "everything"
 """The family whose breaker opens when the token is unknown: then no request is made."""
 
@@ -188,13 +188,13 @@ class KaggleClient:
         try:
             return answer.read(response.content, response.served_at)  # type: ignore[return-value]
         except ValidationError as error:
-            raise UnknownAnswer(f"Kaggle's answer to {method.name} is unreadable: {first_fault(error)}") from None
+            raise UnknownAnswer(f"cannot read Kaggle's answer to {method.name}: {first_fault(error)}") from None
 
     async def location(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> str:
         """Call a method that answers with the address of a download."""
         answer = await self._request(method, body, subject, redirect=True)
         if not answer.location:
-            raise UnknownAnswer(f"Kaggle answered {method.name} without an address")
+            raise UnknownAnswer(f"Kaggle's answer to {method.name} contains no URL")
         return answer.location
 
     async def content(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> tuple[bytes, datetime]:
@@ -205,10 +205,10 @@ class KaggleClient:
         try:
             async with asyncio.timeout(self._timeouts.total), self.stream(answer.location) as response:
                 if not response.is_success:
-                    raise SiteUnavailable(f"the download of {method.name} was answered with {response.status_code}")
+                    raise SiteUnavailable(f"the download of {method.name} returned status {response.status_code}")
                 return await receive(response, self._timeouts.max_response_bytes), answer.served_at
         except TimeoutError:
-            raise SiteUnavailable(f"the download of {method.name} did not end in time") from None
+            raise SiteUnavailable(f"the download of {method.name} timed out") from None
 
     @asynccontextmanager
     async def stream(self, url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[httpx2.Response]:
@@ -222,14 +222,14 @@ class KaggleClient:
             async with open_download(self._http, url, headers or {}, self._check) as response:
                 yield response
         except httpx2.HTTPError as error:
-            raise SiteUnavailable(f"the download broke off: {_words(error)}") from error
+            raise SiteUnavailable(f"the download was interrupted: {_words(error)}") from error
 
     async def upload(self, url: str, file: Path) -> None:
         """Upload a file to an address that Kaggle gave, without our key; see `Upload.run`."""
         try:
             await self._check(httpx2.URL(url))
         except httpx2.InvalidURL as error:
-            raise UnknownAnswer(f"{url[:200]!r} is not an address: {error}") from error
+            raise UnknownAnswer(f"invalid URL {url[:200]!r}: {error}") from error
         await Upload(self._http, url, file, self._timeouts.total, self.clock.sleep).run()
 
     async def _request(
@@ -307,7 +307,7 @@ class KaggleClient:
                 raise SiteUnavailable(f"Kaggle did not answer {method.name} in time") from None
             except httpx2.HTTPError as error:
                 words = credentials.hide(_words(error))
-                raise SiteUnavailable(f"cannot ask Kaggle for {method.name}: {words}") from error
+                raise SiteUnavailable(f"the request {method.name} to Kaggle failed: {words}") from error
 
     async def key(self, *, renewed: bool = True) -> Credentials:
         """Return the key, found again after it was rejected, and renewed if it is one of `kaggle auth login` that expires."""
@@ -325,7 +325,7 @@ class KaggleClient:
             self._credentials = None
             reason = credentials.hide(str(error))
             raise NotAuthenticated(
-                f"{credentials.source}: cannot renew it: {reason}; run `kaggle auth login` again"
+                f"cannot renew the token in {credentials.source}: {reason}; run `kaggle auth login` again"
             ) from None
         return credentials
 

@@ -202,11 +202,11 @@ def read_board(archive: bytes) -> list[BoardRow]:
         with zipfile.ZipFile(io.BytesIO(archive)) as zip_file:
             (member,) = (info for info in zip_file.infolist() if info.filename.endswith(".csv"))
             if member.file_size > _LARGEST_BOARD:
-                raise UnknownAnswer(f"Kaggle's leaderboard would unpack to {member.file_size:,} bytes")
+                raise UnknownAnswer(f"Kaggle's leaderboard is too large: {member.file_size:,} bytes unpacked")
             text = zip_file.read(member).decode("utf-8-sig")
         return [_board_row(row) for row in csv.DictReader(io.StringIO(text))]
     except (*BROKEN, KeyError, csv.Error) as error:
-        raise UnknownAnswer(f"Kaggle's leaderboard is not a zipped table: {error}") from error
+        raise UnknownAnswer(f"Kaggle's leaderboard is not a zipped CSV file: {error}") from error
 
 
 def _board_row(row: dict[str, str]) -> BoardRow:

@@ -16,7 +16,7 @@ _USER_AND_KEY = "KAGGLE_USERNAME and KAGGLE_KEY"
 _EARLY = timedelta(minutes=10)
 """Time before its end at which a token is renewed."""
 _KEY_HINT = (
-    "put a token (kaggle.com/settings/api) into the variable KAGGLE_API_TOKEN, the systemd credential of that name, or "
+    "put a token (kaggle.com/settings/api) in the variable KAGGLE_API_TOKEN, the systemd credential of that name, or "
     "~/.kaggle/access_token"
 )
 
@@ -39,7 +39,7 @@ class Credentials:
         """Refuse what cannot be sent in a header."""
         for part in (self.secret, self.user or "x", self.refresh or "x"):
             if not (part and part.isascii() and part.isprintable() and " " not in part):
-                raise UsageError(f"The content of {self.source} cannot be Kaggle's key; {_KEY_HINT}.")
+                raise UsageError(f"Invalid Kaggle key in {self.source}: {_KEY_HINT}.")
 
     @property
     def authorization(self) -> str:
@@ -120,7 +120,7 @@ def _legacy_file(path: Path, source: str) -> Iterator[Credentials]:
         content = json.loads(text)
         yield Credentials(str(content["key"]), str(content["username"]), source)
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{source} is not a Kaggle key: {_KEY_HINT}.") from None
+        raise UsageError(f"No valid Kaggle key in {source}: {_KEY_HINT}.") from None
 
 
 def _login_file(path: Path, source: str) -> Iterator[Credentials]:
@@ -136,7 +136,7 @@ def _login_file(path: Path, source: str) -> Iterator[Credentials]:
         # Without a token what renews it stands in its place, and is never sent as one: it is renewed first.
         yield Credentials(token, source=source, refresh=refresh, expires_at=expires if token != refresh else None)
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise UsageError(f"{source} is not a Kaggle key: run `kaggle auth login` again, or {_KEY_HINT}.") from None
+        raise UsageError(f"No valid Kaggle key in {source}: run `kaggle auth login` again, or {_KEY_HINT}.") from None
 
 
 def _read(path: Path, source: str) -> str:

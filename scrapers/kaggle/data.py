@@ -132,7 +132,7 @@ class CompetitionData:
                     record = await self._fetch()
                 elif damaged := await asyncio.to_thread(record.damaged, self.data):
                     raise DataChanged(
-                        f"{self.data / damaged} has changed since the download: move {self.folder} away to download it again"
+                        f"{self.data / damaged} has changed since the download: move {self.folder} elsewhere to download it again"
                     )
                 self._zip.unlink(missing_ok=True)
                 self._place_sample(record)
@@ -174,14 +174,14 @@ class CompetitionData:
                 if len(sizes) == _MOST_LISTED:
                     break
         except (SiteUnavailable, UnknownAnswer) as error:
-            self.warn(f"cannot read the list of files: {error}")
+            self.warn(f"cannot read Kaggle's file list: {error}")
         return sizes
 
     def _clear_partial(self) -> None:
         """Remove what an earlier attempt left half done, but for the zip and its part: a download continues there."""
         if self.data.exists() and not self._zip.exists():
             raise DataChanged(
-                f"the files in {self.data} are of unknown origin: move them away to download the data of {self.slug}"
+                f"the files in {self.data} are of unknown origin: move them elsewhere to download the data of {self.slug}"
             )
         for folder in (self._unpacking, self.data):  # without a record neither is known to be whole
             if folder.exists():
@@ -209,12 +209,12 @@ class CompetitionData:
             places = by_last_part.get(name, [])
             place = name if name in members else (places[0] if len(places) == 1 else None)
             if place is None:
-                differences.append(f"{name} is in the list and not in the zip")
+                differences.append(f"{name} is in the list but not in the zip")
             elif members[place] != size:
-                differences.append(f"{name} has {size:,} bytes in the list and {members[place]:,} in the zip")
+                differences.append(f"{name} has {size:,} bytes in the list but {members[place]:,} in the zip")
         if differences:
             and_more = f"; and {len(differences) - _LIMIT} more" if len(differences) > _LIMIT else ""
-            self.warn(f"the zip with the data is not as Kaggle lists it: {'; '.join(differences[:_LIMIT])}{and_more}")
+            self.warn(f"the data zip differs from Kaggle's file list: {'; '.join(differences[:_LIMIT])}{and_more}")
 
     async def _unpack(self) -> dict[str, Pin]:
         stop = threading.Event()
@@ -224,7 +224,7 @@ class CompetitionData:
 
         self._unpacking.mkdir()
         work = ZipExtractor(
-            f"the zip with the data of {self.slug}", self._zip, self._unpacking, progress, stop.is_set, self.spare
+            f"the data zip of {self.slug}", self._zip, self._unpacking, progress, stop.is_set, self.spare
         )
         task = asyncio.create_task(asyncio.to_thread(work.run))
         try:
@@ -239,13 +239,15 @@ class CompetitionData:
         if SAMPLE in record.files and self.sample in (None, SAMPLE):
             return
         if self.sample is not None and self.sample not in record.files:
-            raise UsageError(f"bot.toml names {self.sample!r} as the sample of {self.slug}; its data has no such file")
+            raise UsageError(
+                f"bot.toml names {self.sample!r} as the sample submission of {self.slug}, but its data has no such file"
+            )
         samples = (self.sample,) if self.sample else find_samples(record.files)
         if len(samples) != 1 or (record.sample == samples[0] and (self.data / SAMPLE).exists()):
             return
         if SAMPLE in record.files:
             raise UsageError(
-                f"bot.toml names {self.sample!r} as the sample of {self.slug}; its data has a {SAMPLE} already"
+                f"bot.toml names {self.sample!r} as the sample submission of {self.slug}, but its data already has a {SAMPLE}"
             )
         part = self.folder / ".sample.part"
         shutil.copyfile(self.data / samples[0], part)
@@ -259,5 +261,5 @@ class CompetitionData:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise DownloadFailed(f"the data of {self.slug} is being fetched by another process") from None
+                raise DownloadFailed(f"the data of {self.slug} is being downloaded by another process") from None
             yield

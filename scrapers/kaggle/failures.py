@@ -61,7 +61,7 @@ def failure(status: int, body: str, *, method: str, subject: str, wait: float | 
     if code is not None and 400 <= code < 600:  # others are numbers of gRPC's
         status = code
     subject_text = f" for {subject}" if subject else ""
-    sentence = f"Kaggle answered {status} to {method}{subject_text}: {words or 'without a word'}"
+    sentence = f"Kaggle answered {method}{subject_text} with status {status}: {words or 'no message'}"
     error = _classified(status, words, sentence, subject or "this")
     if isinstance(error, KaggleError):
         error.status, error.body = status, body[:_MOST_READ]
@@ -74,7 +74,7 @@ def _classified(status: int, words: str, sentence: str, subject: str) -> BotErro
     if status == 429 or (status >= _FAILED and _LIMITED.search(words)):
         return RateLimited(sentence)
     if status == 401 or (status == 403 and _UNKNOWN_TOKEN.search(words)):
-        return NotAuthenticated(f"{sentence}; give the bot another token (kaggle.com/settings/api)")
+        return NotAuthenticated(f"{sentence}; give the bot a new token (kaggle.com/settings/api)")
     if _DENIED.search(words):
         return NotEntered(f"{sentence}; if {subject} is a competition, enter it and accept its rules on the website")
     if status == 403:

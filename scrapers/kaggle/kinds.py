@@ -106,7 +106,7 @@ def kinds_of(
     if quote := _quoted("two-stages", _WORDS["two-stages"], pages):
         yield DetectedKind("two-stages", quote)
     if size > HUGE_BYTES:
-        yield DetectedKind("huge-data", "Kaggle's summary of the data", size)
+        yield DetectedKind("huge-data", "Kaggle's data summary", size)
 
 
 def _unscored(

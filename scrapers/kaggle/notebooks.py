@@ -172,7 +172,7 @@ class Notebooks:
         body = {"kernelSessionId": facts.session_id}
         answer = await self._call("CancelKernelSession", body, _Cancelled, ref, reads=False)
         if answer.error_message:
-            raise KaggleError(f"Kaggle does not cancel the run of {ref}: {answer.error_message}")
+            raise KaggleError(f"Kaggle did not cancel the run of {ref}: {answer.error_message}")
         return True
 
     async def accelerator_quota(self) -> Quotas:

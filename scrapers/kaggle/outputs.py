@@ -141,7 +141,7 @@ async def download_output(client: KaggleClient, url: str, target: Path, max_byte
             if response.status_code in _GONE_STATUSES:
                 return False
             if not response.is_success:
-                raise SiteUnavailable(f"a kernel's file was answered with {response.status_code}")
+                raise SiteUnavailable(f"the download of a notebook's output returned status {response.status_code}")
             with partial.open("wb") as file:
                 async for chunk in steady_chunks(response):
                     size += len(chunk)

@@ -94,7 +94,7 @@ class Pacing:
         breaker = self.breaker(family)
         if not breaker.admits():
             error = RateLimited(
-                f"Kaggle's {family}: pausing requests for {breaker.remaining_seconds:.0f} s, as they did not answer"
+                f"requests to Kaggle ({family}) are paused for {breaker.remaining_seconds:.0f} s after a failure"
             )
             error.wait = breaker.remaining_seconds
             raise error
@@ -104,8 +104,8 @@ class Pacing:
         reserved = self.pace.reserved if family in READING else 0.0
         limit = int(self.pace.per_day * (1 - reserved))
         if not self.meter.admit(now.date(), family, limit):
-            of_them = "for reading the community" if reserved else "to Kaggle"
-            error = RateLimited(f"the day's {limit} requests {of_them} are spent; more at 00:00 UTC")
+            of_them = "for forums and notebooks" if reserved else "to Kaggle"
+            error = RateLimited(f"today's limit of {limit:,} requests {of_them} is reached; it resets at 00:00 UTC")
             error.wait = (midnight(now, 1) - now).total_seconds()
             raise error
 

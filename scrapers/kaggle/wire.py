@@ -64,7 +64,7 @@ def _items(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
         rows = [row for row in value if _is_understood(row, read)] if isinstance(value, list) else []
         if not rows:
             raise
-        _LOG.warning("%d of %d rows of a list are left out: %s", len(value) - len(rows), len(value), first_fault(error))
+        _LOG.warning("skipped %d of %d rows of a list: %s", len(value) - len(rows), len(value), first_fault(error))
         return read(rows)
 
 

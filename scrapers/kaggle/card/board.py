@@ -27,9 +27,9 @@ def read_order(scores: Sequence[str]) -> BoardReading:
         return BoardReading(None, None, None, "the leaderboard is empty")
     low, high = min(numbers), max(numbers)
     if low == high:
-        return BoardReading(None, low, high, "all scores of the leaderboard are equal")
+        return BoardReading(None, low, high, "all leaderboard scores are equal")
     if all(first <= second for first, second in pairwise(numbers)):
-        return BoardReading("minimize", low, high, f"the leaderboard goes up from {numbers[0]:g} to {numbers[-1]:g}")
+        return BoardReading("minimize", low, high, f"leaderboard scores rise from {numbers[0]:g} to {numbers[-1]:g}")
     if all(first >= second for first, second in pairwise(numbers)):
-        return BoardReading("maximize", low, high, f"the leaderboard goes down from {numbers[0]:g} to {numbers[-1]:g}")
+        return BoardReading("maximize", low, high, f"leaderboard scores fall from {numbers[0]:g} to {numbers[-1]:g}")
     return BoardReading(None, low, high, "the leaderboard is not sorted by score")

@@ -30,14 +30,14 @@ def read_columns(tables: Tables, overrides: CardOverrides) -> Columns:
     if sample is None:
         reason = "no sample submission"
         if tables.candidates:
-            reason = f"any of {', '.join(tables.candidates)} may be the sample submission"
+            reason = f"the sample submission could be any of {', '.join(tables.candidates)}"
         return Columns(overrides.id_column, overrides.prediction_columns, open=reason)
     header = sample.header
     if len(set(header)) != len(header) or "" in header or len(header) < 2:
-        return Columns(open=f"{sample.name} has the header {', '.join(header)!r}")
+        return Columns(open=f"the header of {sample.name} is not usable: {', '.join(header)!r}")
     names = (overrides.id_column, *key, *(overrides.prediction_columns or ()))
     if wrong := [name for name in names if name and (name not in header or names.count(name) > 1)]:
-        return Columns(open=f"{wrong[0]!r} is named twice, or is not a column of {sample.name}", proposed=header)
+        return Columns(open=f"{wrong[0]!r} is named twice or is not a column of {sample.name}", proposed=header)
     free = [name for name in header if name not in key and name not in (overrides.prediction_columns or ())]
     why_id, why_predictions = "", ""
     identifier = overrides.id_column or (free[0] if overrides.prediction_columns and len(free) == 1 else None)
@@ -71,27 +71,27 @@ def _identifies(sample: Sample, test: Sequence[str] | None) -> tuple[str, str]:
     """Return why the first column may not name the rows, or else what says that it does."""
     first, *columns = sample.header
     if first not in sample.unique and sample.rows:
-        problem = f"values of {first!r}, the first column of {sample.name}, occur more than once"
+        problem = f"{first!r}, the first column of {sample.name}, has repeated values"
         return f"{problem}: name the id column and the other key columns", ""
     shared = [name for name in sample.header if name in (test or ())]
     if shared == [first]:
-        return "", f"of these test.csv has {first!r} alone"
+        return "", f"test.csv has only {first!r} of these"
     if shared:
-        return f"test.csv has {_first(shared)} of the columns of {sample.name}", ""
+        return f"test.csv has the columns {_first(shared)} of {sample.name}", ""
     if sample.rows > 1 and not any(name in sample.unique and name not in sample.numeric for name in columns):
-        return "", f"the values of {first!r} alone differ"
-    return f"only its position suggests that {first!r} names the rows", ""
+        return "", f"only {first!r} has unique values"
+    return f"only its position suggests that {first!r} identifies the rows", ""
 
 
 def _are_predicted(predictions: Sequence[str], tables: Tables, sample: Sample, *, classes: bool) -> tuple[str, str]:
     """Return why all other columns may not be predictions, or else what besides the sample says that they are."""
     train, test = tables.train, tables.test
     if classes:
-        return "", "a column of train.csv has these classes"
+        return "", "a column of train.csv contains these classes"
     if train is not None and all(name in train for name in predictions):
-        return "", "train.csv has them" + (", test.csv has not" if test is not None else "")
+        return "", "train.csv has them" + (", but test.csv does not" if test is not None else "")
     if len(predictions) == 1:
-        return "", "no other column"
+        return "", "there is no other column"
     return f"it is unclear whether all other columns of {sample.name} are predictions", ""
 
 

@@ -121,7 +121,7 @@ def derive(
         sources = dict.fromkeys(CardOverrides.model_fields, OWNER)
     findings = _plain_findings(evidence, overrides)
     missing = [
-        Missing(evidence.slug, name, "Kaggle does not tell", f"{name} = 2027-01-31T23:59:00Z")
+        Missing(evidence.slug, name, "Kaggle does not say", f"{name} = 2027-01-31T23:59:00Z")
         for name in ("enabled_at", "deadline")
         if findings[name].value is None
     ]
@@ -203,7 +203,7 @@ def _metric(
                 FieldFinding(OWN_GRADER, evidence_text),
                 [],
             )
-        reason = f"the grader does not tell, and {board.description}"
+        reason = f"the grader does not state it, and {board.description}"
         return None, FieldFinding(None), [Missing(evidence.slug, "direction", reason, 'direction = "maximize"')]
     if overrides.metric is None or overrides.metric not in metrics:
         return None, FieldFinding(None), [_missing_metric(evidence, columns, metrics, overrides, board)]
@@ -214,13 +214,13 @@ def _metric(
     stated = overrides.direction or board.direction
     if stated not in (None, direction):
         evidence_text = f"bot.toml says {overrides.direction}" if overrides.direction else board.description
-        reason = f"{overrides.metric} is to {direction}, but {evidence_text}; either the metric is another one, or"
+        reason = f"{overrides.metric} is {direction}d, but {evidence_text}; change the metric or confirm the direction"
         return (
             None,
             FieldFinding(None),
             [Missing(evidence.slug, "direction", reason, toml_line("direction", direction))],
         )
-    evidence_text = f"{source}; {overrides.metric} is to {direction}" + (
+    evidence_text = f"{source}; {overrides.metric} is {direction}d" + (
         f"; {board.description}" if board.direction else ""
     )
     return (
@@ -242,14 +242,14 @@ def _missing_metric(
         reason = f"{overrides.metric!r} is not a supported metric"
     elif evidence.fields.evaluation_metric:
         kaggle_name = evidence.fields.evaluation_metric
-        reason = f"Kaggle calls it {kaggle_name!r} and {board.description}; its evaluation page may say more"
+        reason = f"Kaggle calls it {kaggle_name!r}, and {board.description}; the evaluation page may say more"
     else:
         reason = f"only Kaggle's evaluation page names it; {board.description}"
     if (proposal := proposed_by_field(evidence, columns, metrics)) is not None and overrides.metric is None:
         name, params = proposal
         params_line = f"\n{toml_line('metric_params', params)}" if params else ""
         return Missing(evidence.slug, "metric", reason, toml_line("metric", name) + params_line)
-    alternative = f"or the path of a {OWN_GRADER} that scores"
+    alternative = f"or the path of a {OWN_GRADER}"
     text = f'metric = "NAME", where NAME is one of {", ".join(sorted(metrics))}, {alternative}'
     brief = f'metric = "NAME", the name of a metric (`bot doctor` lists them), {alternative}'
     return Missing(evidence.slug, "metric", reason, text, brief)

@@ -38,30 +38,32 @@ class CardOverrides(ClosedModel):
         default=None, description="whether lower or higher scores are better", examples=["minimize"]
     )
     id_column: _Column | None = Field(
-        default=None, description="column that identifies a row of the submission", examples=["id"]
+        default=None, description="column that identifies the rows of the submission", examples=["id"]
     )
     key_columns: tuple[_Column, ...] | None = Field(
         default=None,
         min_length=1,
-        description="further columns that, with the id, identify a row",
+        description="additional columns that identify a row together with the id",
         examples=[["class"]],
     )
     prediction_columns: tuple[_Column, ...] | None = Field(
-        default=None, min_length=1, description="all other columns, in order", examples=[["price"]]
+        default=None, min_length=1, description="prediction columns, in order", examples=[["price"]]
     )
     submission_file: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")] | None = Field(
-        default=None, description="the submission's name", examples=["submission.csv"]
+        default=None, description="name of the submission file", examples=["submission.csv"]
     )
     kind: Literal["csv", "code"] | None = Field(
-        default=None, description="whether the competition takes files or notebooks", examples=["csv"]
+        default=None, description="what you submit: files (csv) or notebooks (code)", examples=["csv"]
     )
     enabled_at: _Utc | None = Field(
-        default=None, description="start of the competition", examples=["2027-01-01T00:00:00Z"]
+        default=None, description="start time of the competition", examples=["2027-01-01T00:00:00Z"]
     )
-    deadline: _Utc | None = Field(default=None, description="when it ends", examples=["2027-04-01T00:00:00Z"])
-    max_daily_submissions: int | None = Field(default=None, ge=1, description="submissions a UTC day", examples=[5])
+    deadline: _Utc | None = Field(default=None, description="competition deadline", examples=["2027-04-01T00:00:00Z"])
+    max_daily_submissions: int | None = Field(
+        default=None, ge=1, description="daily submission limit (UTC)", examples=[5]
+    )
     sample_submission: str | None = Field(
-        default=None, min_length=1, description="name of the sample submission", examples=["sample_submission.csv"]
+        default=None, min_length=1, description="name of the sample submission file", examples=["sample_submission.csv"]
     )
 
     def over(self, read: "CardOverrides") -> "CardOverrides":

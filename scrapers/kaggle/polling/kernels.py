@@ -71,7 +71,7 @@ async def _source(watch: PollContext, kernel: PolledKernel, number: int | None) 
     """Return a version's source; without a number, the current one's, whose number the answer may hold."""
     answer = await Kernels(watch.client).source(kernel.ref, number)
     if answer.metadata is None or answer.blob is None:
-        raise UnknownAnswer(f"Kaggle's answer to GetKernel for {kernel.ref} holds no source")
+        raise UnknownAnswer(f"Kaggle's answer to GetKernel for {kernel.ref} contains no source")
     number = number if number is not None else answer.metadata.current_version_number
     kind, language = kind_of(answer.metadata, answer.blob)
     (text,) = await watch.cleaners.clean([RawPost("kernel", answer.blob.source, language, kind)])
@@ -160,7 +160,7 @@ async def _page(watch: PollContext, part: Part, current: Pass) -> KernelPage:
         high = watch.mark(part, ListMark).high
         with watch.write() as tx:
             watch.move(tx, part, ListMark(high=high), None, ended=False)
-        raise UnknownAnswer(f"Kaggle's list of kernels broke off: {error}") from error
+        raise UnknownAnswer(f"Kaggle's notebook list was interrupted: {error}") from error
 
 
 def _public(answer: KernelPage) -> list[Kernel]:

@@ -93,7 +93,7 @@ async def _read_one(watch: PollContext, topic: PolledTopic) -> None:
     answer = await forum.messages(watch.competition, int(topic.id))
     messages = messages_in(answer)
     if not messages and topic.comment_count and _has_messages(watch, topic):
-        raise UnknownAnswer(f"Kaggle lists {topic.comment_count} comments of topic {topic.id}, but returns none")
+        raise UnknownAnswer(f"Kaggle lists {topic.comment_count} comments on topic {topic.id} but returns none")
     opening, is_apart = topic.opening_id, topic.opening_apart
     if opening is None or is_apart or opening not in {message.id for message in messages}:
         try:

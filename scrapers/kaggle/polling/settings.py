@@ -1,6 +1,6 @@
 """How often each part of a competition is read, and how much at a time."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -11,53 +11,55 @@ Interval = Annotated[float, Field(gt=0)]
 """Seconds of the clock."""
 
 
+def _every(seconds: float, subject: str) -> Any:
+    return Field(default=seconds, description=f"how often to read {subject}, in seconds")
+
+
 class PollingSettings(ClosedModel):
-    """Intervals in seconds; with these a competition without news costs three requests in a quarter of an hour."""
+    """How often each part of a competition is read; by default a quiet competition costs three requests in 15 minutes."""
 
-    competitions: Interval = Field(default=6 * _HOUR, description="list of entered competitions")
-    topics: Interval = Field(default=15 * _MINUTE, description="topics with new comments")
-    topic_sweep: Interval = Field(default=_DAY, description="all topics, for votes and deletions")
-    rereads: Interval = Field(default=_HOUR, description="messages of unchanged topics, a few at a time")
-    kernels: Interval = Field(default=30 * _MINUTE, description="notebooks that ran recently")
-    kernel_sweep: Interval = Field(default=_DAY, description="all notebooks, for votes and deletions")
-    scores: Interval = Field(default=2 * _HOUR, description="public scores of notebooks")
-    tiers: Interval = Field(default=_DAY, description="tiers of authors")
-    pages: Interval = Field(default=12 * _HOUR, description="the competition's pages, including the rules")
-    data: Interval = Field(default=6 * _HOUR, description="summary of the data, which hosts may replace")
-    top: Interval = Field(default=45 * _MINUTE, description="top of the leaderboard")
-    board: Interval = Field(default=_DAY, description="the whole leaderboard")
-    submissions: Interval = Field(default=_HOUR, description="own submissions and the remaining quota")
-    all_submissions: Interval = Field(default=_DAY, description="old submissions")
+    competitions: Interval = _every(6 * _HOUR, "the list of entered competitions")
+    topics: Interval = _every(15 * _MINUTE, "topics with new comments")
+    topic_sweep: Interval = _every(_DAY, "all topics, for votes and deletions")
+    rereads: Interval = _every(_HOUR, "a few unchanged topics again")
+    kernels: Interval = _every(30 * _MINUTE, "notebooks that ran recently")
+    kernel_sweep: Interval = _every(_DAY, "all notebooks, for votes and deletions")
+    scores: Interval = _every(2 * _HOUR, "public scores of notebooks")
+    tiers: Interval = _every(_DAY, "tiers of authors")
+    pages: Interval = _every(12 * _HOUR, "the competition's pages, including the rules")
+    data: Interval = _every(6 * _HOUR, "the data summary, as hosts may replace the data")
+    top: Interval = _every(45 * _MINUTE, "the top of the leaderboard")
+    board: Interval = _every(_DAY, "the whole leaderboard")
+    submissions: Interval = _every(_HOUR, "your submissions and the remaining quota")
+    all_submissions: Interval = _every(_DAY, "your old submissions")
 
-    outputs: Interval = Field(
-        default=6 * _HOUR, description="output files of public notebooks, which no submission may copy"
-    )
-    max_outputs_per_cycle: int = Field(default=25, ge=1, description="notebooks whose files are requested at a time")
+    outputs: Interval = _every(6 * _HOUR, "output files of public notebooks, which must not be submitted")
+    max_outputs_per_cycle: int = Field(default=25, ge=1, description="maximum notebooks whose files are read per cycle")
 
-    grouping_window: float = Field(default=_MINUTE, ge=0, description="read now what is due within this time")
-    retry: Interval = Field(default=2 * _MINUTE, description="wait after a part's first failure; doubled each time")
-    max_retry: Interval = Field(default=30 * _MINUTE, description="maximum wait after a failure")
-    refusal_backoff: Interval = Field(default=6 * _HOUR, description="wait after Kaggle rejects a request")
+    grouping_window: float = Field(default=_MINUTE, ge=0, description="also read what is due within this many seconds")
+    retry: Interval = Field(default=2 * _MINUTE, description="wait after a failure, in seconds; doubled each time")
+    max_retry: Interval = Field(default=30 * _MINUTE, description="maximum wait after a failure, in seconds")
+    refusal_backoff: Interval = Field(default=6 * _HOUR, description="wait after Kaggle rejects a request, in seconds")
 
-    overlap: float = Field(default=10 * _MINUTE, ge=0, description="overlap when reading lists again")
-    max_pages: int = Field(default=500, ge=1, description="maximum pages of one list")
+    overlap: float = Field(default=10 * _MINUTE, ge=0, description="overlap of two reads of a list, in seconds")
+    max_pages: int = Field(default=500, ge=1, description="maximum pages read of one list")
     max_topics_per_cycle: int = Field(default=30, ge=1, description="maximum topics read per cycle")
-    max_rereads_per_cycle: int = Field(default=2, ge=1, description="unchanged topics read again per cycle")
+    max_rereads_per_cycle: int = Field(default=2, ge=1, description="maximum unchanged topics reread per cycle")
     min_reread_interval: Interval = Field(
-        default=_DAY, description="minimum age before an unchanged topic is read again"
+        default=_DAY, description="minimum time between two reads of an unchanged topic, in seconds"
     )
-    max_reread_interval: Interval = Field(default=14 * _DAY, description="and not later")
+    max_reread_interval: Interval = Field(
+        default=14 * _DAY, description="maximum time between two reads of an unchanged topic, in seconds"
+    )
     max_lookups_per_cycle: int = Field(
-        default=20, ge=1, description="topics or notebooks missed by a sweep and looked up"
+        default=20, ge=1, description="maximum topics or notebooks looked up per cycle because a sweep missed them"
     )
     max_kernels_per_cycle: int = Field(default=30, ge=1, description="maximum notebook sources read per cycle")
     max_kernels_per_day: int = Field(default=150, ge=1, description="maximum notebook sources read per UTC day")
     top_kernels: int = Field(
-        default=100, ge=1, description="read only this many notebooks by votes, and as many by score"
+        default=100, ge=1, description="read only this many notebooks by votes, and the same number by score"
     )
-    newest_kernels: int = Field(default=30, ge=0, description="and this many that ran last")
-    max_missed_versions: int = Field(
-        default=10, ge=0, description="maximum versions of a notebook fetched between two readings"
-    )
-    search_pages: int = Field(default=2, ge=1, description="pages of 100 search results")
-    top_size: int = Field(default=50, ge=1, le=200, description="teams read from the top of the leaderboard")
+    newest_kernels: int = Field(default=30, ge=0, description="also read this many recently run notebooks")
+    max_missed_versions: int = Field(default=10, ge=0, description="maximum missed versions fetched of one notebook")
+    search_pages: int = Field(default=2, ge=1, description="pages of search results to read, each with 100 results")
+    top_size: int = Field(default=50, ge=1, le=200, description="teams to read from the top of the leaderboard")

@@ -60,7 +60,7 @@ async def test_a_key_that_is_refused_is_a_problem_until_it_is_taken(tmp_path, ca
             for _ in range(20):
                 await TaskHandlers(here, entries).poll(poll(slug))
             (logged,) = [one for one in caplog.records if one.levelname == "ERROR"]
-            assert "another token" in logged.getMessage(), "it is logged at once, and once"
+            assert "a new token" in logged.getMessage(), "it is logged at once, and once"
             with here.store.read() as session:
                 assert [one.key for one in current(session)] == ["Kaggle"]
                 assert [row.kind for row in session.exec(select(Notification))] == ["problem.work"]

@@ -87,7 +87,7 @@ async def test_a_competition_of_notebooks_is_recognised_before_anything_is_sent(
 async def test_an_unknown_key_sends_nothing(tmp_path: Path) -> None:
     with played(tmp_path) as site:
         async with site.submitter(token="KGAT_wrong") as submitter:
-            with pytest.raises(NotSent, match="another token"):
+            with pytest.raises(NotSent, match="a new token"):
                 await submitter.submit(predictions(tmp_path), "tag")
 
 
@@ -95,7 +95,7 @@ async def test_a_site_that_is_gone_sends_nothing(tmp_path: Path) -> None:
     with played(tmp_path) as site:
         file = predictions(tmp_path)
     async with site.submitter() as submitter:
-        with pytest.raises(NotSent, match="cannot ask Kaggle"):
+        with pytest.raises(NotSent, match="to Kaggle failed"):
             await submitter.submit(file, "tag")
         with pytest.raises(SiteUnavailable):
             await submitter.find("tag")

@@ -91,5 +91,5 @@ def test_a_login_that_kaggle_did_not_write_is_refused(text: str, tmp_path: Path)
 @pytest.mark.parametrize("text", ["{", "[]", '{"username": "me"}'])
 def test_a_file_that_kaggle_did_not_give_is_refused(text: str, tmp_path: Path) -> None:
     write(tmp_path / ".kaggle" / "kaggle.json", text)
-    with pytest.raises(UsageError, match="not a Kaggle key"):
+    with pytest.raises(UsageError, match="No valid Kaggle key in"):
         find_credentials({}, tmp_path)

@@ -159,7 +159,7 @@ async def test_a_file_that_was_changed_here_is_reported(site: DataSite, tmp_path
     path = tmp_path / "data" / "train.csv"
     path.chmod(0o644)
     path.write_bytes(b"id\n")
-    with pytest.raises(DataChanged, match=r"train\.csv has changed since the download: move .* away"):
+    with pytest.raises(DataChanged, match=r"train\.csv has changed since the download: move .* elsewhere"):
         await fetch(site, tmp_path)
 
 
@@ -178,8 +178,8 @@ async def test_the_zip_decides_and_what_the_list_says_otherwise_is_a_warning(sit
     async with site.data(tmp_path, warn=warnings.append) as data:
         assert content(await data.fetch()) == FILES
     assert warnings == [
-        "the zip with the data is not as Kaggle lists it: more.csv is in the list and not in the zip; "
-        "train.csv has 12 bytes in the list and 20 in the zip"
+        "the data zip differs from Kaggle's file list: more.csv is in the list but not in the zip; "
+        "train.csv has 12 bytes in the list but 20 in the zip"
     ]
 
 
@@ -237,7 +237,7 @@ async def test_two_at_once_do_not_meet(site: DataSite, tmp_path: Path) -> None:
     async with site.data(tmp_path, progress=lambda one: came.set()) as first, site.data(tmp_path) as second:
         task = asyncio.create_task(first.fetch())
         await came.wait()
-        with pytest.raises(DownloadFailed, match=r"is being fetched by another process"):
+        with pytest.raises(DownloadFailed, match=r"is being downloaded by another process"):
             await second.fetch()
         assert content(await task) == FILES
 
@@ -267,7 +267,9 @@ async def test_the_owner_chooses_among_several_samples_and_may_choose_again(site
     assert await fetch(site, tmp_path) == files
     for name, data in files.items():
         assert (await fetch(site, tmp_path, name))["sample_submission.csv"] == data
-    with pytest.raises(UsageError, match=r"names 'c.csv' as the sample of house-pricing; its data has no such file"):
+    with pytest.raises(
+        UsageError, match=r"'c.csv' as the sample submission of house-pricing, but its data has no such"
+    ):
         await fetch(site, tmp_path, "c.csv")
 
 

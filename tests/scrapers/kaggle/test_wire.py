@@ -145,7 +145,7 @@ def test_an_error_is_recognised_in_both_shapes_and_keeps_kaggles_words(status, w
 
 def test_only_a_denied_permission_is_a_competition_to_enter() -> None:
     other = failure(403, '{"message": "Verify your phone number first"}', method="CreateSubmission", subject="leaf")
-    assert str(other) == "Kaggle answered 403 to CreateSubmission for leaf: Verify your phone number first"
+    assert str(other) == "Kaggle answered CreateSubmission for leaf with status 403: Verify your phone number first"
     assert "accept its rules on the website" in str(failure(403, DENIED, method="GetCompetition", subject="leaf"))
 
 

@@ -138,10 +138,7 @@ async def test_a_reading_that_the_leaderboard_contradicts_is_not_proposed(tmp_pa
         async with asking(site, tmp_path / "state", endpoint) as here:
             found = await prepare(here, SLUG, OWN)
             assert isinstance(found, PreparationBlocker)
-            assert (
-                "the metric read from the pages is roc_auc, which is maximized, but the leaderboard goes up"
-                in found.reason
-            )
+            assert "read from the pages is roc_auc, which is maximized, but leaderboard scores rise" in found.reason
 
 
 @pytest.mark.integration

@@ -96,7 +96,7 @@ def test_a_key_that_is_refused_is_said_at_once(snapshot: Snapshot) -> None:
     with served(snapshot, SiteSettings(token="KGAT_another")) as site:
         _, error = probed(site, site.competition.slug)
         assert sum(site.site.requests.values()) <= 1
-    assert "give the bot another token" in error
+    assert "give the bot a new token" in error
 
 
 @pytest.mark.parametrize("kind", ["agents", "models"])

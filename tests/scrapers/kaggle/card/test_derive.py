@@ -106,7 +106,7 @@ def test_the_owners_line_settles_every_case_that_a_person_could_answer() -> None
 def test_a_card_names_a_source_for_each_of_its_fields() -> None:
     card = derive(make_evidence("On RMSE.", field="RMSE"), METRIC_DIRECTIONS, RMSE).card
     assert set(card.sources) == set(type(card).model_fields) - {"sources"}
-    assert card.sources["metric"] == f"{OWNER}; rmse is to minimize; the leaderboard goes up from 0.1021 to 0.9"
+    assert card.sources["metric"] == f"{OWNER}; rmse is minimized; leaderboard scores rise from 0.1021 to 0.9"
     assert card.sources["id_column"].startswith("sample_submission.csv: id, price")
     assert (card.max_daily_submissions, card.kind, card.category) == (5, "csv", "Playground")
     assert "On RMSE." in card.description

@@ -59,7 +59,7 @@ def test_why_there_is_no_direction_is_said() -> None:
     told = [read_order(scores).description for scores in ((), ("1", "1"), ("1", "3", "2"))]
     assert told == [
         "the leaderboard is empty",
-        "all scores of the leaderboard are equal",
+        "all leaderboard scores are equal",
         "the leaderboard is not sorted by score",
     ]
 
