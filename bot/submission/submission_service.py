@@ -51,7 +51,7 @@ _MOST_SENDS = 4
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
 _LAST_DAY = timedelta(days=1)
 _ACCEPTED = ("send", "hold")
-_OVERTAKEN, _UNWANTED = "replaced by a better file", "you rejected it"
+_OVERTAKEN, _UNWANTED = "replaced by a better file", "you refused it"
 """Reasons for a withdrawal that are no news to the owner."""
 
 

@@ -160,7 +160,7 @@ def _environment(answers: ProbeAnswers) -> ProbeFinding:
         return finding(False, "a search for its title does not find the competition")
     agrees = facts.only_allow_kernel_submissions == competition.is_kernels_submissions_only
     text = f"isEnvironmentEvaluation is {str(facts.is_environment_evaluation).lower()}"
-    return finding(agrees, f"{text}; both sources {'agree' if agrees else 'disagree'} on accepting only notebooks")
+    return finding(agrees, f"{text}; the notebooks-only flags {'agree' if agrees else 'disagree'}")
 
 
 POINTS = (

@@ -35,7 +35,7 @@ class CardOverrides(ClosedModel):
         default=None, description="parameters of the metric, such as eps", examples=[{"eps": 1e-7}]
     )
     direction: Direction | None = Field(
-        default=None, description="whether lower or higher scores are better", examples=["minimize"]
+        default=None, description="whether to minimize or maximize the metric", examples=["minimize"]
     )
     id_column: _Column | None = Field(
         default=None, description="column that identifies the rows of the submission", examples=["id"]

@@ -20,20 +20,20 @@ class PollingSettings(ClosedModel):
 
     competitions: Interval = _every(6 * _HOUR, "the list of entered competitions")
     topics: Interval = _every(15 * _MINUTE, "topics with new comments")
-    topic_sweep: Interval = _every(_DAY, "all topics, for votes and deletions")
+    topic_sweep: Interval = _every(_DAY, "all topics for votes and deletions")
     rereads: Interval = _every(_HOUR, "a few unchanged topics again")
     kernels: Interval = _every(30 * _MINUTE, "notebooks that ran recently")
-    kernel_sweep: Interval = _every(_DAY, "all notebooks, for votes and deletions")
+    kernel_sweep: Interval = _every(_DAY, "all notebooks for votes and deletions")
     scores: Interval = _every(2 * _HOUR, "public scores of notebooks")
     tiers: Interval = _every(_DAY, "tiers of authors")
     pages: Interval = _every(12 * _HOUR, "the competition's pages, including the rules")
-    data: Interval = _every(6 * _HOUR, "the data summary, as hosts may replace the data")
+    data: Interval = _every(6 * _HOUR, "the data summary (hosts may replace the data)")
     top: Interval = _every(45 * _MINUTE, "the top of the leaderboard")
     board: Interval = _every(_DAY, "the whole leaderboard")
     submissions: Interval = _every(_HOUR, "your submissions and the remaining quota")
     all_submissions: Interval = _every(_DAY, "your old submissions")
 
-    outputs: Interval = _every(6 * _HOUR, "output files of public notebooks, which must not be submitted")
+    outputs: Interval = _every(6 * _HOUR, "output files of public notebooks (to detect copies)")
     max_outputs_per_cycle: int = Field(default=25, ge=1, description="maximum notebooks whose files are read per cycle")
 
     grouping_window: float = Field(default=_MINUTE, ge=0, description="also read what is due within this many seconds")
@@ -41,7 +41,7 @@ class PollingSettings(ClosedModel):
     max_retry: Interval = Field(default=30 * _MINUTE, description="maximum wait after a failure, in seconds")
     refusal_backoff: Interval = Field(default=6 * _HOUR, description="wait after Kaggle rejects a request, in seconds")
 
-    overlap: float = Field(default=10 * _MINUTE, ge=0, description="overlap of two reads of a list, in seconds")
+    overlap: float = Field(default=10 * _MINUTE, ge=0, description="overlap between reads of a list, in seconds")
     max_pages: int = Field(default=500, ge=1, description="maximum pages read of one list")
     max_topics_per_cycle: int = Field(default=30, ge=1, description="maximum topics read per cycle")
     max_rereads_per_cycle: int = Field(default=2, ge=1, description="maximum unchanged topics reread per cycle")
