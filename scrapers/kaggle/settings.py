@@ -48,7 +48,7 @@ class KaggleSection(ClosedModel):
     hosts: tuple[str, ...] = Field(
         default=(), description="additional hosts allowed for downloads and uploads", examples=[["storage.example"]]
     )
-    pace: Pace = Field(default=Pace(), description="Rate limits for requests to Kaggle.")
+    pace: Pace = Field(default=Pace(), description="Rate limits for requests; a family is a group of similar calls.")
     timeouts: Timeouts = Field(default=Timeouts(), description="Timeouts and retries of requests to Kaggle.")
 
     def page_of(self, competition: str, page: str = "") -> str:

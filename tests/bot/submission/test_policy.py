@@ -49,7 +49,7 @@ def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None
         ({"rules_changed": True}, "rules page has changed"),
         ({"rules_confirmed": False}, "the rules are not confirmed"),
         ({"capped": "the run's cap is reached"}, "cap is reached"),
-        ({"invalid": "row 3 is missing"}, "not valid: row 3 is missing"),
+        ({"invalid": "row 3 is missing"}, "invalid: row 3 is missing"),
         ({"copied": "every value is the same as in x.csv"}, "a copy: every value"),
         ({"now": DEADLINE}, "deadline was 2026-04-01T00:00:00Z"),
         ({"score": 0.79}, "a gain of -0.01"),
@@ -129,7 +129,7 @@ def test_when_the_day_is_used_up_it_waits_for_the_next_unless_there_is_none() ->
 def test_the_reserve_is_kept_for_the_last_days() -> None:
     kept = decide(replace(FACTS, sent_count=6), RESERVING)
     assert (kept.verdict, kept.until) == ("wait", DEADLINE - timedelta(days=2))
-    assert "reserve of 4" in kept.reason
+    assert "reserved_submissions is 4" in kept.reason
     assert decide(replace(FACTS, sent_count=5), RESERVING).verdict == "send"
     late = replace(FACTS, sent_count=9, now=DEADLINE - timedelta(days=1))
     assert decide(late, RESERVING).verdict == "send"
