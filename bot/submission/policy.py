@@ -145,7 +145,7 @@ def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision
     if facts.has_entered is False:
         return Decision("never", "you have not entered the competition: accept its rules on the website")
     if facts.rules_changed:
-        return Decision("never", "the rules page has changed since it was confirmed: read it on the website")
+        return Decision("never", "the rules page has changed since you confirmed it: read it on the website")
     if not facts.rules_confirmed:
         return Decision("never", "the rules are not confirmed: run `bot approve COMPETITION --rules`")
     if facts.capped is not None:

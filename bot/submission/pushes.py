@@ -74,7 +74,7 @@ class Pushes:
         """
         notebook = self.state(row)
         if notebook is not None and notebook.removed:
-            raise InvalidSubmission("its weights were removed from Kaggle because two better notebooks may count")
+            raise InvalidSubmission("its weights were removed from Kaggle because two better notebooks take its place")
         if notebook is not None and notebook.stage == "ran":
             return
         if notebook is not None and notebook.stage == "failed":
