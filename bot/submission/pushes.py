@@ -159,8 +159,7 @@ class Pushes:
             PushedKernel(ref, name, package.notebook(sha), slug, sources, package.accelerator, package.image)
         )
         if pushed.unknown_sources:
-            sources_text = ", ".join(pushed.unknown_sources)
-            raise self._failed(row, f"Kaggle pushed the notebook without its sources {sources_text}")
+            raise self._failed(row, f"Kaggle pushed the notebook without {', '.join(pushed.unknown_sources)}")
         if not pushed.version_number:
             raise SiteUnavailable(f"Kaggle accepted {ref} but returned no version")
         return self._confirmed(row, ref, pushed.version_number, data_set)

@@ -93,7 +93,7 @@ async def _of_experiments(
     files = {member: bank / file for member in members if (file := sealed.get(member) or logged[member]) is not None}
     out.parent.mkdir(parents=True, exist_ok=True)
     await worker.write_blend(blended.recipe, files, view.data, context.card, out)
-    return MadeFile(out, "refit", f"the ensemble, with {len(sealed)} of {len(members)} members fitted on all rows")
+    return MadeFile(out, "refit", f"the ensemble ({len(sealed)} of {len(members)} members fitted on all rows)")
 
 
 def made_on_all_rows(context: RunContext, node: int) -> dict[int, str]:
@@ -146,8 +146,7 @@ def refitted_in_words(files: Mapping[int, MadeFile]) -> str:
     refits = sum(made_file.source == "refit" for made_file in files.values())
     if refits == len(files) == 1:
         return f"node {next(iter(files))}, refitted on all data and calibrated"
-    ensemble_words = f"the ensemble, with {refits} of {len(files)} members refitted on all data"
-    return "; ".join([ensemble_words, *_not_refitted(files)])
+    return "; ".join([f"the ensemble ({refits} of {len(files)} members refitted on all data)", *_not_refitted(files)])
 
 
 def _not_refitted(files: Mapping[int, MadeFile]) -> Sequence[str]:

@@ -239,9 +239,7 @@ class CompetitionData:
         if SAMPLE in record.files and self.sample in (None, SAMPLE):
             return
         if self.sample is not None and self.sample not in record.files:
-            raise UsageError(
-                f"bot.toml names {self.sample!r} as the sample submission of {self.slug}, but its data has no such file"
-            )
+            raise UsageError(f"the sample submission {self.sample!r} in bot.toml is not in the data of {self.slug}")
         samples = (self.sample,) if self.sample else find_samples(record.files)
         if len(samples) != 1 or (record.sample == samples[0] and (self.data / SAMPLE).exists()):
             return

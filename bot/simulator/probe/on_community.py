@@ -42,8 +42,8 @@ def _opening(answers: ProbeAnswers) -> ProbeFinding:
     if opening_time is None or not messages.messages:
         return unsure("the topic has no date or no messages")
     included = any(abs((m.post_date - opening_time).total_seconds()) < 1 for m in messages.messages if m.post_date)
-    without = "the opening message is not included (the bot reads it with GetTopic)"
-    return finding(included, "the opening message is included" if included else without)
+    absence = "the opening message is not included (the bot reads it with GetTopic)"
+    return finding(included, "the opening message is included" if included else absence)
 
 
 def _depth(messages: Sequence[ForumMessage]) -> int:

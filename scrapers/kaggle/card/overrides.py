@@ -59,9 +59,7 @@ class CardOverrides(ClosedModel):
         default=None, description="start time of the competition", examples=["2027-01-01T00:00:00Z"]
     )
     deadline: _Utc | None = Field(default=None, description="competition deadline", examples=["2027-04-01T00:00:00Z"])
-    max_daily_submissions: int | None = Field(
-        default=None, ge=1, description="daily submission limit (UTC)", examples=[5]
-    )
+    max_daily_submissions: int | None = Field(default=None, ge=1, description="submissions per UTC day", examples=[5])
     sample_submission: str | None = Field(
         default=None, min_length=1, description="name of the sample submission file", examples=["sample_submission.csv"]
     )

@@ -21,7 +21,7 @@ class PollingSettings(ClosedModel):
     competitions: Interval = _every(6 * _HOUR, "the list of entered competitions")
     topics: Interval = _every(15 * _MINUTE, "topics with new comments")
     topic_sweep: Interval = _every(_DAY, "all topics for votes and deletions")
-    rereads: Interval = _every(_HOUR, "a few unchanged topics again")
+    rereads: Interval = _every(_HOUR, "a few idle topics again")
     kernels: Interval = _every(30 * _MINUTE, "notebooks that ran recently")
     kernel_sweep: Interval = _every(_DAY, "all notebooks for votes and deletions")
     scores: Interval = _every(2 * _HOUR, "public scores of notebooks")
@@ -44,12 +44,10 @@ class PollingSettings(ClosedModel):
     overlap: float = Field(default=10 * _MINUTE, ge=0, description="overlap between reads of a list, in seconds")
     max_pages: int = Field(default=500, ge=1, description="maximum pages read of one list")
     max_topics_per_cycle: int = Field(default=30, ge=1, description="maximum topics read per cycle")
-    max_rereads_per_cycle: int = Field(default=2, ge=1, description="maximum unchanged topics reread per cycle")
-    min_reread_interval: Interval = Field(
-        default=_DAY, description="minimum time between two reads of an unchanged topic, in seconds"
-    )
+    max_rereads_per_cycle: int = Field(default=2, ge=1, description="maximum idle topics reread per cycle")
+    min_reread_interval: Interval = Field(default=_DAY, description="minimum seconds between reads of an idle topic")
     max_reread_interval: Interval = Field(
-        default=14 * _DAY, description="maximum time between two reads of an unchanged topic, in seconds"
+        default=14 * _DAY, description="maximum seconds between reads of an idle topic"
     )
     max_lookups_per_cycle: int = Field(
         default=20, ge=1, description="maximum topics or notebooks looked up per cycle because a sweep missed them"

@@ -265,7 +265,7 @@ async def test_an_invalid_file_is_never_sent(run: Live) -> None:
     for view in ("holdout", "full"):
         write(run.run.executions / f"n2-{view}-0" / "submission.csv", {"r0240": 0.5})
     decision = await decide(run.service())
-    assert "is not valid" in decision.reason and decision.of_file
+    assert "is invalid" in decision.reason and decision.of_file
 
 
 async def test_a_script_that_is_nearly_a_public_kernel_is_held_and_names_it(run: Live) -> None:
@@ -274,7 +274,7 @@ async def test_a_script_that_is_nearly_a_public_kernel_is_held_and_names_it(run:
     service = run.service()
     decision = await decide(service)
     assert decision.verdict == "hold"
-    assert "the public kernel ann/strong" in decision.reason
+    assert "the public notebook ann/strong" in decision.reason
     await service.send()
     assert run.site.site.submissions == []
     assert "ann/strong" in run.notices("approval.asked")[0].body

@@ -267,9 +267,7 @@ async def test_the_owner_chooses_among_several_samples_and_may_choose_again(site
     assert await fetch(site, tmp_path) == files
     for name, data in files.items():
         assert (await fetch(site, tmp_path, name))["sample_submission.csv"] == data
-    with pytest.raises(
-        UsageError, match=r"'c.csv' as the sample submission of house-pricing, but its data has no such"
-    ):
+    with pytest.raises(UsageError, match=r"'c.csv' in bot.toml is not in the data of house-pricing"):
         await fetch(site, tmp_path, "c.csv")
 
 

@@ -30,7 +30,7 @@ def test_a_file_holds_a_script(tmp_path: Path) -> None:
     [
         ('[[fault]]\nkind = "flood"\n', "fault.0.kind"),
         ('[[fault]]\nkind = "cut"\nhow = 1\n', "fault.0.how"),
-        ('[[fault]]\nkind = "cut"\ncompetition = "tiny-table"\n', "remove its competition"),
+        ('[[fault]]\nkind = "cut"\ncompetition = "tiny-table"\n', "remove `competition`"),
         ("[fault\n", "cannot be read"),
     ],
 )
@@ -188,7 +188,7 @@ def test_without_a_name_hosts_close_all(tmp_path: Path) -> None:
 
 def test_a_fault_of_a_competition_that_is_not_played_is_refused(snapshot: Snapshot) -> None:
     faults = script({"kind": "closed-early", "competition": "elsewhere"})
-    with pytest.raises(UsageError, match="elsewhere, not one of: tiny-table"):
+    with pytest.raises(UsageError, match="unknown competition elsewhere; known: tiny-table"):
         Site(snapshot, HandClock(START), faults=faults)
 
 
