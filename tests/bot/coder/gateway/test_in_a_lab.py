@@ -102,7 +102,7 @@ async def test_the_command_ends_as_what_it_runs_ends(tmp_path: Path) -> None:
         assert await forwarded(it, "no-such-program") == (
             127,
             "",
-            "gateway: no-such-program: No such file or directory\n",
+            "gateway: cannot run no-such-program: No such file or directory\n",
         )
         assert (await forwarded(it))[0] == 64
         status, _, err = await forwarded(None, "true", path=tmp_path / "none")
