@@ -91,7 +91,7 @@ def test_a_bench_that_is_killed_twice_goes_on_and_repeats_nothing(bot: Bot, plan
     assert [line.split(":")[0] for line in done.stderr.splitlines() if line.startswith("[4/4]")] == [
         "[4/4] tiny-two, seed 0"
     ]
-    assert "By 2 pairs of runs on 2 competitions with 1 seed" in done.stdout
+    assert "Based on 2 pairs of runs on 2 competitions with 1 seed" in done.stdout
     again = bot("bench", plan, "--json")
     told = [json.loads(line) for line in again.stdout.splitlines()]
     assert [(one["competition_id"], one["agent"], one["variant"]) for one in told] == [
@@ -116,7 +116,7 @@ def test_a_run_that_fails_stops_no_other_and_a_budget_ends_between_competitions(
     assert [(one / "result.json").is_file() for one in folders(plan)] == [False, True, False, False], done.stderr
     failed, ended = (line for line in done.stderr.splitlines() if line.startswith(("[1/4]", "ended:")))
     assert failed.startswith("[1/4] tiny-one, seed 0: comind no-community no-blend: failed: ")
-    assert ended.endswith("of the bench's 10 min 00 s are left")
+    assert ended.endswith("of the bench's 10 min 00 s is left")
     assert "3 of 4 runs left" in done.stderr
     assert "3 runs without a final result left out" in " ".join(done.stdout.split())
     broken.unlink()
