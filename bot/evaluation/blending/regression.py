@@ -39,6 +39,7 @@ _PENALTY = 10.0
 _WIDTH_OF_RANKS = 6.0
 _ROUNDS = 10
 """Of least squares that are weighted anew, for absolute errors."""
+_NEWTON_STEPS, _TINY = 50, 1e-8
 _TINY_ERROR = 0.05
 """Share of the mean absolute error below which errors count as equal."""
 
@@ -147,25 +148,45 @@ def _ridge(flat: Values, target: Values, plain: Values, rounds: int) -> Values:
 
 
 def _log_loss_weights(parts: Values, truth: Values, *, together: bool, signed: bool) -> tuple[Values, Values]:
-    rows, flat, member_count = len(truth), parts.reshape(len(parts), -1), len(parts)
+    member_count, rows, width = len(parts), len(truth), truth.shape[1]
+    # A column for each member, and with signed weights one for each offset.
+    offsets = np.tile(np.eye(width), (rows, 1)).reshape(rows, width, width)
+    inputs = np.moveaxis(parts, 0, -1)
+    inputs = np.ascontiguousarray(np.concatenate([inputs, offsets], axis=2) if signed else inputs)
     # A weak prior keeps near-copies, which share a weight, from growing apart.
-    penalty, middle = (_PENALTY, 1 / member_count) if signed else (1.0, 0.0)
+    prior = np.append(np.full(member_count, 1 / member_count), np.zeros(width if signed else 0))
+    middle = prior if signed else np.zeros(member_count)
+    penalty = np.append(np.full(member_count, _PENALTY if signed else 1.0), np.full(width if signed else 0, _TINY))
 
-    def loss(parameters: Values) -> tuple[float, Values]:
-        weights, offsets = parameters[:member_count], parameters[member_count:]
-        logits = (weights @ flat).reshape(truth.shape) + (offsets if signed else 0.0)
+    def loss(parameters: Values) -> tuple[float, Values, Values]:
+        logits, away = inputs @ parameters, parameters - middle
         if together:
             value, probabilities = -(truth * log_softmax(logits, axis=1)).sum(), softmax(logits, axis=1)
         else:
             value, probabilities = (np.logaddexp(0.0, logits) - truth * logits).sum(), expit(logits)
-        errors, away = probabilities - truth, weights - middle
-        gradient = np.append(flat @ errors.ravel() + 2 * penalty * away, errors.sum(axis=0) if signed else [])
-        return float(value + penalty * (away**2).sum()) / rows, gradient / rows
+        gradient = np.tensordot(probabilities - truth, inputs, 2) + 2 * penalty * away
+        return float(value + (penalty * away**2).sum()), gradient, probabilities
 
-    start = np.append(np.full(member_count, 1 / member_count), np.zeros(truth.shape[1]) if signed else [])
-    bounds = [(None, None) if signed else (0.0, None)] * len(start)
-    optimum: Values = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}).x
-    return optimum[:member_count], optimum[member_count:] if signed else np.zeros(truth.shape[1])
+    if not signed:
+        fit = minimize(lambda x: loss(x)[:2], prior, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * member_count)
+        return fit.x, np.zeros(width)
+    # Newton's method: near-copies, of which there are many, make all but second-order steps very slow.
+    parameters = prior
+    value, gradient, probabilities = loss(parameters)
+    for _ in range(_NEWTON_STEPS):
+        weighted = inputs * (probabilities if together else probabilities * (1 - probabilities))[..., None]
+        curvature = np.tensordot(weighted, inputs, ((0, 1), (0, 1))) + 2 * np.diag(penalty)
+        if together:
+            means = weighted.sum(axis=1)
+            curvature -= means.T @ means
+        step, length = np.linalg.solve(curvature, gradient), 1.0
+        while (following := loss(parameters - length * step))[0] > value and length > _TINY:
+            length /= 2
+        decrease, parameters = value - following[0], parameters - length * step
+        value, gradient, probabilities = following
+        if decrease < _TINY * rows:
+            break
+    return parameters[:member_count], parameters[member_count:]
 
 
 _CELLS = 60_000
