@@ -71,7 +71,7 @@ def numbers(attempts: Sequence[NodeFeedback]) -> str:
     lines = []
     for attempt in attempts:
         if (score := attempt.score) is None:
-            lines.append(f"node {attempt.node}: no score ({line(attempt.error or 'unknown why')})")
+            lines.append(f"node {attempt.node}: no score ({line(attempt.error or 'reason unknown')})")
             continue
         figures, gain = with_error(f"{score.value:.6g}", score.std_error), score.gain
         if gain is not None:

@@ -12,22 +12,24 @@ class ReadingSettings(ClosedModel):
         default=0.1,
         ge=0,
         le=1,
-        description="maximum share of a run's time, and of its new tokens, for reading posts, ideas and plans",
+        description="maximum share of a run's time and new tokens spent on reading posts, generating ideas and planning",
     )
     first_tokens: int = Field(
         default=8_000,
         ge=0,
-        description="tokens of the first batch and of each batch of new posts; fewer in a short run, as `share` allows",
+        description="tokens in the first batch and in each batch of new posts; fewer in a short run, to stay within `share`",
     )
     growth: float = Field(
         default=2.0,
         ge=1,
-        description="factor by which the next batch is larger if the last one was useful, else smaller",
+        description="factor by which the next batch grows after a useful batch and shrinks after a useless one",
     )
     most_tokens: int = Field(
-        default=90_000, ge=0, description="maximum number of tokens of all batches of a run, apart from new posts"
+        default=90_000, ge=0, description="maximum number of tokens in all batches of a run, not counting new posts"
     )
-    document_characters: int = Field(default=3_500, ge=500, description="characters of one document in a prompt")
-    shown_analyses: int = Field(default=40, ge=1, description="analyses in a prompt for ideas")
-    shown_ideas: int = Field(default=60, ge=1, description="ideas in a prompt, best supported first")
-    shown_reports: int = Field(default=10, ge=1, description="reports in a prompt: the best, and the last failures")
+    document_characters: int = Field(default=3_500, ge=500, description="maximum characters per document in a prompt")
+    shown_analyses: int = Field(default=40, ge=1, description="maximum number of analyses in a prompt for ideas")
+    shown_ideas: int = Field(default=60, ge=1, description="maximum number of ideas in a prompt, best supported first")
+    shown_reports: int = Field(
+        default=10, ge=1, description="maximum number of reports in a prompt: the best ones and the latest failures"
+    )

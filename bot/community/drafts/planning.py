@@ -75,7 +75,7 @@ async def plan_drafts(
     try:
         answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{first}")
     except ModelRefused as error:
-        context.say(f"no plan; using a plain draft: {error}")
+        context.say(f"planning failed, so a plain draft is used: {error}")
         answer = plain_drafts(prompt)
     _keep(context, round_number, first, prompt, answer, begun=begun)
 
@@ -122,9 +122,7 @@ def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
     proposed_ideas = [idea for idea in prompt.ideas if 1 in idea.proposed and idea.number not in used_ideas]
     starts_fresh = bool(prompt.start) and not prompt.parents
     extends = bool(scored_reports) and not starts_fresh and all(draft.codebase is None for draft in prompt.open_drafts)
-    start = (
-        "Improve the script that you are given." if extends else "Start over, with another kind of model or features."
-    )
+    start = "Improve the given script." if extends else "Start over with a different kind of model or features."
     draft = DraftPlan(
         title="Plain extension" if extends else "Plain start",
         description="\n".join([start, *(f"- {idea.text}" for idea in proposed_ideas)])[:6_000],

@@ -137,29 +137,32 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         """Read the JSON answer; raises Unparsable with the rule that it breaks."""
         answer = json_answer(text, DraftsAnswer)
         if not 1 <= len(answer.drafts) <= (limit := self.room.max_drafts):
-            count = "exactly one draft is" if limit == 1 else f"1 to {limit} drafts are"
-            raise Unparsable(f"{count} asked for, not {len(answer.drafts)}")
+            count = "exactly one draft" if limit == 1 else f"1 to {limit} drafts"
+            raise Unparsable(f"expected {count}, got {len(answer.drafts)}")
         ideas, nodes = {i.number for i in self.ideas}, self.nodes()
         for draft in answer.drafts:
             if unknown := sorted(set(draft.ideas) - ideas):
-                raise Unparsable(f"draft {draft.title!r} names an idea that does not exist: {unknown}")
+                raise Unparsable(f"draft {draft.title!r} names unknown ideas: {unknown}")
             if draft.codebase is not None and draft.codebase not in nodes:
                 raise Unparsable(
-                    f"draft {draft.title!r} extends node {draft.codebase}: `codebase` is one of {sorted(nodes)}, or null"
+                    f"draft {draft.title!r} extends unknown node {draft.codebase}: set `codebase` to one of "
+                    f"{sorted(nodes)}, or to null"
                 )
             if self.share(draft) < (min_share := self.room.min_share) - 0.005:
                 share = draft.share
                 raise Unparsable(
-                    f"draft {draft.title!r} has a share of {share}: a script needs at least {min_share:.2f}"
+                    f"draft {draft.title!r} has a share of {share}, but a script needs at least {min_share:.2f}"
                 )
         if (total := sum(map(self.share, answer.drafts))) > 1.005:
-            raise Unparsable(f"the shares sum to {total:.2f}: they are parts of what is left, at most 1 in all")
+            raise Unparsable(
+                f"the shares sum to {total:.2f}: they are fractions of what is left, and may total at most 1"
+            )
         other_drafts: list[DraftPlan | OpenDraft] = list(self.open_drafts)
         for draft in answer.drafts:
             for other_draft in other_drafts:
                 titles = f"drafts {draft.title!r} and {other_draft.title!r}"
                 if _are_similar({*draft.ideas}, {*other_draft.ideas}):
-                    raise Unparsable(f"{titles} have more than half of their ideas in common")
+                    raise Unparsable(f"{titles} share more than half of their ideas")
                 # The node that a draft starts from may be fixed, and not its plan's choice.
                 same_codebase = draft.codebase == other_draft.codebase and not self.parents
                 if same_codebase and _are_similar(_words(draft.aim), _words(other_draft.aim)):

@@ -42,7 +42,9 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
         answer = json_answer(text, ReportAnswer)
         ideas = {idea.number for idea in self.ideas}
         if unknown := [part.idea for part in answer.components if part.idea is not None and part.idea not in ideas]:
-            raise Unparsable(f"the draft does not use idea {unknown[0]}: `idea` is one of {sorted(ideas)}, or null")
+            raise Unparsable(
+                f"the draft does not use idea {unknown[0]}: set `idea` to one of {sorted(ideas)}, or to null"
+            )
         return answer
 
     def items(self) -> Sequence[Item]:
@@ -104,7 +106,7 @@ async def measured_parts(
         score = await context.executor.score(best.node, codebase_node)
         if score is not None and (gain := score.gain) is not None and gain.std_error is not None:
             comparison = (
-                f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
+                f"node {best.node} compared with node {codebase_node} (the draft's codebase) on the same hold-out rows"
             )
             parts.append(
                 ComponentNote(name=WHOLE_DRAFT, analysis=comparison, gain=gain.value, gain_error=gain.std_error)

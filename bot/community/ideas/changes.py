@@ -53,8 +53,8 @@ class PoolChanges:
         for retire in answer.retire:
             is_fixed = self._was_live(retire.idea) and self._is_fixed(retire.idea)
             if not self._was_live(retire.idea) or (is_fixed and not self._pool[retire.idea].has_no_gain):
-                self.refused.append(f"retiring idea {retire.idea}, which a draft used or which is closed")
-            elif self._allows(1, f"retiring idea {retire.idea}"):
+                self.refused.append(f"cannot retire idea {retire.idea}: it is closed, or a draft has used it")
+            elif self._allows(1, f"cannot retire idea {retire.idea}"):
                 self._close(retire.idea, "retired", retire.why, self._known_at)
 
     def _add(self, proposed: ProposedIdea, known_at: datetime) -> None:
@@ -64,7 +64,7 @@ class PoolChanges:
             return
         original_idea = self._heirs.get(original, original)
         if original_idea not in self._live:
-            self.refused.append(f"{proposed.text[:80]}: the same as idea {original_idea}, which was closed")
+            self.refused.append(f"{proposed.text[:80]}: the same as idea {original_idea}, which is closed")
         else:
             self._credit(original_idea, proposed.sources, known_at, proposed.text)
 
@@ -80,7 +80,7 @@ class PoolChanges:
         numbers = [number for number in dict.fromkeys(merge.ideas) if self._was_live(number)]
         fixed = [number for number in numbers if self._is_fixed(number)]
         free = [number for number in numbers if number not in fixed]
-        if len(numbers) < 2 or not free or not self._allows(len(free), f"merging ideas {numbers}"):
+        if len(numbers) < 2 or not free or not self._allows(len(free), f"cannot merge ideas {numbers}"):
             return
         sources = dict.fromkeys(source for number in free for source in sorted(self._sources[number]))
         path = self._pool[free[0]].idea.path
@@ -90,8 +90,8 @@ class PoolChanges:
 
     def _split(self, split: Split) -> None:
         if not self._was_live(split.idea) or self._is_fixed(split.idea):
-            self.refused.append(f"splitting idea {split.idea}, which a draft used or which is closed")
-        elif self._allows(1, f"splitting idea {split.idea}"):
+            self.refused.append(f"cannot split idea {split.idea}: it is closed, or a draft has used it")
+        elif self._allows(1, f"cannot split idea {split.idea}"):
             path, sources = self._pool[split.idea].idea.path, sorted({*self._sources[split.idea], *split.sources})
             parts = [self._keep(text, sources, path, self._known_at) for text in split.texts]
             self._close(split.idea, "split", split.why, self._known_at, parts)
@@ -106,7 +106,7 @@ class PoolChanges:
 
     def _allows(self, count: int, action: str) -> bool:
         if count > self._may_close:
-            self.refused.append(f"{action}: one answer closes at most a quarter of the pool")
+            self.refused.append(f"{action}: one answer may close at most a quarter of the pool")
             return False
         self._may_close -= count
         return True

@@ -149,7 +149,7 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
         """Read the JSON answer without sources that are not in this prompt; raises Unparsable if an idea is not in it."""
         answer = json_answer(text, IdeasAnswer).with_sources({item.id for item in self.items()})
         if unknown := {*answer.idea_numbers()} - {idea.number for idea in self.ideas}:
-            raise Unparsable(f"no idea {min(unknown)}: name only ideas that the text above shows")
+            raise Unparsable(f"unknown idea {min(unknown)}: name only ideas shown above")
         return answer
 
     def items(self) -> Sequence[Item]:

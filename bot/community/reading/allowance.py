@@ -86,7 +86,7 @@ def may_read(context: RunContext) -> bool:
         return True
     share = context.settings_of(ReadingSettings).share
     reason = (
-        "the run is about to end" if remaining.is_late else f"reading, ideas and plans have used {share:.0%} of the run"
+        "the run is about to end" if remaining.is_late else f"reading and planning have used {share:.0%} of the run"
     )
     sentence = f"the model reads no more posts: {reason}"
     with context.store.write() as tx:

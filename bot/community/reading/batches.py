@@ -244,7 +244,7 @@ def _brief(task: TaskText) -> TaskText:
     if len(task.description) <= _TASK_CHARACTERS:
         return task
     beginning = task.description[:_TASK_CHARACTERS].rsplit(maxsplit=1)[0]
-    return replace(task, description=f"{beginning} [... the rest is left out here]")
+    return replace(task, description=f"{beginning} [... the rest is omitted]")
 
 
 def _tokens(prompt: ReadPosts) -> int:

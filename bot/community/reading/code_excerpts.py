@@ -65,7 +65,7 @@ def code_excerpt(text: str, characters: int) -> str:
             if "\n" in start:
                 start, _, cut_line = start.rpartition("\n")
                 end = cut_line + end
-            piece.text = f"{start}\n[… {end.strip().count(chr(10)) + 1} more lines of it]"
+            piece.text = f"{start}\n[… {end.strip().count(chr(10)) + 1} more lines]"
             size = remaining_characters
         if size <= remaining_characters:
             remaining_characters -= size

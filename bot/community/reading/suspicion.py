@@ -18,7 +18,7 @@ _HIDDEN = re.compile(rf"{_INVISIBLE.pattern}{{4,}}|[\u202d\u202e]|(?:\w{_INVISIB
 _KINDS = {
     "hides text": r"<(?:a|b|div|em|font|h\d|i|li|p|small|span|strong|td)\s(?![^<>]*background)[^<>]{0,200}(?:display\s?:\s?none"
     r"|visibility\s?:\s?hidden|font-size\s?:\s?0|opacity\s?:\s?0\b|(?<!-)color\s?[:=]\s?[\"']?(?:white|#fff(?:fff)?)\b)",
-    "imitates a message of a system, a tool or an assistant": r"(?<![\"'\w])<\|?(?:im_start|im_end|system|assistant|eot_id)\|?>"
+    "imitates a message from a system, a tool or an assistant": r"(?<![\"'\w])<\|?(?:im_start|im_end|system|assistant|eot_id)\|?>"
     r"|</(?:system|assistant|user|instructions?|answer|post|kernel|message)\b[^>\n]{0,40}>|</?tool_\w{1,20}>",
     "gives orders to automated readers": r"\b(?:ignore|disregard|forget)\b[^.;]{0,20}\b(?:previous|prior|your)\b"
     r"[^.]{0,20}\b(?:instructions?|prompts?)\b",

@@ -109,11 +109,11 @@ def python_of(text: str, language: str | None) -> KernelScript:
     script = _MAGIC_COMMENT.sub(r"\1", text) if _JUPYTEXT.search(text) else text
     codes = [cell.text for cell in cells] if cells else [script]
     if not any(code.strip() for code in codes):
-        raise UnsupportedKernel("it holds no Python code")
+        raise UnsupportedKernel("it contains no Python code")
     if _CUT.search(text if cells else codes[0]):
-        raise UnsupportedKernel("it was too long and is incomplete here")
+        raise UnsupportedKernel("it is too long, so its copy is incomplete")
     if any("[encoded data left out]" in code for code in codes):
-        raise UnsupportedKernel("its code contains encoded data, which was left out here")
+        raise UnsupportedKernel("its code contains encoded data, which its copy omits")
     plain = [plain_cell(code) for code in codes]
     code = _FUTURE.sub("", "\n\n".join(cell.code.rstrip("\n") for cell in plain)).strip() + "\n"
     try:

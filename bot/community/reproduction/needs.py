@@ -89,10 +89,10 @@ def check_needs(
     if addresses := [file for file in missing if "://" in file]:
         raise UnsupportedKernel(f"it needs the network: {_in_words(addresses)}")
     if submission_files := [file for file in missing if "/" in file and _OTHERS_FILE.search(file)]:
-        raise UnsupportedKernel(f"it blends submission files of other people: {_in_words(submission_files)}")
+        raise UnsupportedKernel(f"it blends other people's submission files: {_in_words(submission_files)}")
     if missing:
         sets = list(dict.fromkeys(file.split("/")[0] for file in missing))
-        raise UnsupportedKernel(f"it reads files that are not the competition's: {_in_words(sets)}")
+        raise UnsupportedKernel(f"it reads files from outside the competition: {_in_words(sets)}")
     for command in dropped_commands:
         if command_match := _SHELL_NETWORK.match(command):
             raise UnsupportedKernel(f"it needs the network: {command_match[1]}")

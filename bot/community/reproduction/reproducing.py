@@ -70,9 +70,9 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
     if context.settings_of(ReproductionSettings).kernels == 0:
         obstacle = "as configured"
     elif not context.executor.contains:
-        obstacle = "they are third-party code, and this sandbox isolates nothing"
+        obstacle = "they are third-party code, and this sandbox provides no isolation"
     elif context.executor.self_reported is not None:
-        obstacle = "nothing can be scored here, so none could be measured"
+        obstacle = "nothing can be scored here, so they cannot be measured"
     if obstacle:
         await _give_up(context, number, obstacle)
         return []
@@ -96,7 +96,7 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
         count = context.settings_of(ReproductionSettings).kernels
         kernel_items = tuple(post.item for post in islice(ordered_posts, count))
         if not kernel_items:
-            await _give_up(context, number, "no other published kernel can run here")
+            await _give_up(context, number, "no other public notebook can run here")
         return kernel_items
 
     kernel_items = await context.steps.once(_KERNEL_CHOICE, choose, Key(attempt=number))
@@ -107,7 +107,7 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
     try:
         await context.executor.view(REPRODUCED)
     except UnsupportedLayout as error:
-        await _give_up(context, number, f"none could be scored: {error}")
+        await _give_up(context, number, f"they cannot be scored here: {error}")
         return []
     measured_nodes = []
     for post in sorted(context.community.find(kernel_items), key=lambda post: nodes[post.item]):
@@ -125,7 +125,7 @@ def why_no_more(context: RunContext) -> str | None:
         return reasons[max(reasons)]
     has_started = any(context.steps.all(_KERNEL_CHOICE).values())
     finished = reproductions(context.store, context.run_id, context.clock.as_of())
-    return "the run ended before the first one had" if has_started and not finished else None
+    return "the run ended before the first one finished" if has_started and not finished else None
 
 
 async def _give_up(context: RunContext, number: int, reason: str) -> None:
@@ -133,7 +133,7 @@ async def _give_up(context: RunContext, number: int, reason: str) -> None:
 
     async def note() -> str:
         if not context.steps.all(_NO_KERNEL):
-            context.say(f"no more public kernels: {reason}")
+            context.say(f"no more public notebooks will run: {reason}")
         return reason
 
     await context.steps.once(_NO_KERNEL, note, Key(attempt=number))
@@ -192,7 +192,7 @@ async def record_refused(context: RunContext, files: tuple[str, ...] | None = No
                 add_reproduction(tx, row)
     runnable = len(kernels) - len(reasons) - sum(row.state == "recognised" for row in rows)
     summary = skipped_line(reasons.values())
-    context.say(f"{runnable} of {len(kernels)} public kernels can be tried here; skipped: {summary}")
+    context.say(f"{runnable} of {len(kernels)} public notebooks can run here; skipped: {summary}")
 
 
 def skipped_line(reasons: Iterable[str]) -> str:
@@ -266,7 +266,7 @@ async def _reproduce(
         repaired=attempt.repaired,
         known_at=post.time,
     )
-    plan = f"Public kernel, as it runs here: {post.title} ({post.item})."
+    plan = f"Public notebook, adapted to run here: {post.title} ({post.item})."
     with context.store.write() as tx:
         create_node(tx, context.run_id, id=node, action="reproduce", plan=plan, code=attempt.script)
         status: NodeStatus = "buggy" if score is None else "valid"
@@ -284,7 +284,7 @@ async def _run(
         return ScriptTimeLimits(_seconds(context, shares_cores))
 
     seconds = (await context.steps.once(LIMITS, limit, Key(node, attempt=attempt))).seconds
-    context.say(f"node {node}: runs {item}, for {seconds:.0f} s at most")
+    context.say(f"node {node}: running {item} for at most {seconds:.0f} s")
     # Beside labs it has the processor time that they leave.
     return await context.executor.execute(node, script, REPRODUCED, seconds, attempt=attempt, idle=shares_cores)
 
@@ -302,7 +302,7 @@ def _seconds(context: RunContext, shares_cores: bool) -> float:
     limit = min(_PER_KERNEL * share, share - spent_seconds, remaining or 0.0)
     least_seconds = _LEAST_SHARED if shares_cores else _MIN_SECONDS
     if limit < least_seconds:
-        raise BudgetExceeded(f"{max(limit, 0.0):.0f} s are left for them, but one needs {least_seconds:.0f} s at least")
+        raise BudgetExceeded(f"{max(limit, 0.0):.0f} s remain for them, but one needs at least {least_seconds:.0f} s")
     return limit
 
 
@@ -312,15 +312,15 @@ def _reason(execution: ExecutionRecord) -> str | None:
         return None
     fault, output = execution.fault or "", execution.output
     if execution.reason is ExitReason.TIMED_OUT:
-        return f"it takes longer than {execution.limit or 0:.0f} s, the limit for one kernel here"
+        return f"it takes longer than the limit of {execution.limit or 0:.0f} s per notebook"
     if execution.reason not in (ExitReason.ERROR, ExitReason.FINISHED):
         return fault
     if (absent := _NO_MODULE.search(fault)) and "." not in absent[1] and absent[1] not in REMOVED_MODULES:
-        return f"it needs the package {absent[1]} that is not installed"
+        return f"it needs the package {absent[1]}, which is not installed"
     if _OFFLINE.search(fault) or _OFFLINE.search(output[:2_000]):
         return f"it needs the network: {fault}"
     if _NO_NLTK.search(output[:2_000]):
-        return "it needs data or models of a package that are not installed"
+        return "it needs package data or models that are not installed"
     return None
 
 

@@ -11,11 +11,11 @@ class ReproductionSettings(ClosedModel):
     """How many public kernels are run, and for how long."""
 
     kernels: Annotated[int, Option("public-notebooks")] = Field(
-        default=3, ge=0, description="maximum number of public notebooks to run; 0: none"
+        default=3, ge=0, description="maximum number of public notebooks to run (0: run none)"
     )
     share: float = Field(
         default=0.1,
         gt=0,
         le=0.5,
-        description="share of the run's time for all public notebooks; a single one gets at most two thirds of it",
+        description="share of the run's time for running public notebooks; one notebook gets at most two thirds of it",
     )

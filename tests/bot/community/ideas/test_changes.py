@@ -141,12 +141,12 @@ def test_what_was_measured_in_vain_can_be_retired_and_is_not_taken_in_again(shar
         part = {"name": "Bayes", "analysis": "worse", "idea": 1, "gain": -0.01, "gain_error": 0.005}
         add_report(tx, "vain", "2", draft_id="1", title="t", method="m", components=[part], known_at=START)
     retire = IdeasAnswer(retire=(Retire(idea=2, why="dull"), Retire(idea=1, why="measured without a gain")))
-    assert change(shared, "vain", retire) == ["retiring idea 2, which a draft used or which is closed"]
+    assert change(shared, "vain", retire) == ["cannot retire idea 2: it is closed, or a draft has used it"]
     after = pool(shared, "vain")
     assert (after[1].idea.state, after[1].idea.reason) == ("retired", "measured without a gain")
     assert after[2].live
     refused = change(shared, "vain", added(TEXTS[0], source="kernel/2"))
-    assert refused == ["naive Bayes on words: the same as idea 1, which was closed"]
+    assert refused == ["naive Bayes on words: the same as idea 1, which is closed"]
 
 
 def test_what_is_merged_joins_the_idea_that_a_draft_used_and_a_split_one_leaves_its_sources_to_its_parts(shared):

@@ -134,7 +134,7 @@ async def test_a_long_description_is_cut_at_a_word_and_says_so(tmp_path: Path) -
     (write_tiny(tmp_path / "tiny") / "description.md").write_text(whole)
     async with community(tmp_path, model := Analyst()) as (context, _):
         await read_batch(context, 1)
-        begun, mark, _ = model.described.partition(" [... the rest is left out here]")
+        begun, mark, _ = model.described.partition(" [... the rest is omitted]")
         assert mark and 900 < len(begun) <= 1_000 and whole.startswith(f"{begun} ")
 
 

@@ -169,7 +169,7 @@ async def test_without_time_none_is_chosen(tmp_path: Path) -> None:
         assert await reproduce_batch(context, 1) == []
         assert rows(context) == {}
         assert context.decisions.count == 0
-        assert why_no_more(context) == "0 s are left for them, but one needs 15 s at least"
+        assert why_no_more(context) == "0 s remain for them, but one needs at least 15 s"
 
 
 @pytest.mark.integration
