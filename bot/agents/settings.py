@@ -35,36 +35,36 @@ Cutoff = Annotated[datetime | Literal["deadline"], BeforeValidator(_cutoff)]
 class RunOptions(SearchOptions):
     """What is chosen of any run and its agent."""
 
-    agent: Annotated[AgentName, Option()] = Field(default="comind", description="the agent that works on a competition")
+    agent: Annotated[AgentName, Option()] = Field(default="comind", description="agent that works on the competition")
     coder: Annotated[str | None, Option()] = Field(
         default=None,
         min_length=1,
-        description="`lab` (a shell in a sandbox), `script` (whole scripts) or the NAME of a table [coders.NAME] (default: lab, "
-        "if there is a language model and a sandbox with labs; else script)",
+        description="`lab` (a shell in a sandbox), `script` (whole scripts) or the NAME of a table [coders.NAME] (default: lab "
+        "with a language model and a sandbox that supports labs, otherwise script)",
         examples=["codex"],
     )
     notes: Annotated[SettingsPath | None, Option()] = Field(
         default=None,
-        description="folder of your own notes (.md, .txt, .ipynb, .py), read like posts",
+        description="folder with your notes (.md, .txt, .ipynb, .py), which are read like posts",
         examples=["notes"],
     )
-    lab: LabSettings = Field(default=LabSettings(), description="Limits of a lab, and of labs per day.")
+    lab: LabSettings = Field(default=LabSettings(), description="Limits on each lab, and on labs per day.")
     reading: ReadingSettings = Field(
-        default=ReadingSettings(), description="How much of a community comind and its variants read."
+        default=ReadingSettings(), description="How much community content comind and its variants read."
     )
     reproduction: ReproductionSettings = Field(
         default=ReproductionSettings(),
         description="Public notebooks that comind runs.",
     )
     rounds: RoundsSettings = Field(
-        default=RoundsSettings(), description="How comind works on drafts by scripts, without labs."
+        default=RoundsSettings(), description="How comind works on drafts with scripts instead of labs."
     )
     tree_search: TreeSearchSettings = Field(
         default=TreeSearchSettings(),
-        description="The tree search of aide, its variants and automind; defaults differ by agent.",
+        description="Tree search of aide, its variants and automind; defaults depend on the agent.",
     )
     adaptive_coding: AdaptiveSettings = Field(
-        default=AdaptiveSettings(), description="When automind writes a script in substeps, each run separately."
+        default=AdaptiveSettings(), description="When automind writes a script in substeps that run separately."
     )
 
 
@@ -73,24 +73,26 @@ class ReplayOptions(RunOptions, MachineOptions):
 
     cutoff: Annotated[Cutoff, Option()] = Field(
         default="deadline",
-        description="`deadline`, or an ISO time after the competition's start; the run knows nothing later",
+        description="`deadline`, or an ISO time after the competition's start; the run sees nothing after it",
     )
     pace: Annotated[Literal["all", "stream"], Option()] = Field(
         default="all",
-        description="all: everything up to the cutoff is known from the start; stream: the clock moves from the start to the "
-        "cutoff, with the nodes if `steps` is given, else with the time",
+        description="all: everything up to the cutoff is visible from the start; stream: the clock moves from the competition's "
+        "start to the cutoff, by node if `steps` is set, otherwise by time",
     )
     signals: Annotated[Literal["asof", "collected"], Option()] = Field(
         default="asof",
-        description="asof: votes, scores and tiers as of the clock; collected: as collected where the former are unknown",
+        description="asof: votes, scores and tiers at the simulated time; collected: as collected if unknown at that time",
     )
-    community: Annotated[bool, Option()] = Field(default=True, description="show posts and public notebooks")
+    community: Annotated[bool, Option()] = Field(
+        default=True, description="show posts and public notebooks to the agent"
+    )
 
 
 class AgentRunSettings(RunSettings, RunOptions):
     """The settings of a run, an agent's among them, as its config.json records them."""
 
-    chosen_coder: ChosenCoder = Field(default=ChosenCoder(), description="the meaning of `coder` here")
+    chosen_coder: ChosenCoder = Field(default=ChosenCoder(), description="what `coder` stands for in this run")
 
     @property
     def in_labs(self) -> bool:

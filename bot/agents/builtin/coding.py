@@ -103,7 +103,7 @@ def _drafts(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
         new = [t for t in techniques if t.title not in named_in(_memory(prompt))] or techniques
         titles = [t.title for t in (*[t for t in new if t.family][:2], *[t for t in new if not t.family][:1])]
     config = (base or plain).using((*(base or plain).use, *titles))
-    yield from _seeds(f"One script that compares and cross-validates: {', '.join(config.use)}.", config, rng)
+    yield from _seeds(f"One script that cross-validates and compares: {', '.join(config.use)}.", config, rng)
 
 
 def _repairs(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
@@ -112,9 +112,12 @@ def _repairs(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     config, error = config_in(last.code) or plain, f"{last.error or ''}\n{last.output}".lower()
     if any(word in error for word in ("timed out", "time limit", "timeout", "memory", "killed")):
         cheap = [u for u in config.use if u not in _COSTLY and u not in config.families[2:]]
-        yield "It needed too much time or memory: fewer models, features and folds.", config.using((*cheap, FEW_FOLDS))
         yield (
-            "It needed too much time or memory: one model with three folds.",
+            "It needed too much time or memory: use fewer models, features and folds.",
+            config.using((*cheap, FEW_FOLDS)),
+        )
+        yield (
+            "It needed too much time or memory: use one model with three folds.",
             config.using((*config.families[:1], FEW_FOLDS)),
         )
     yield from _seeds("It failed: fall back to the safest model and plain features.", plain, rng)
@@ -134,7 +137,7 @@ def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     for first in range(0, len(costly), 2):
         new = [*free, *costly[first : first + 2]]
         yield f"Add: {', '.join(new)}.", config.using((*useful, *new))
-    yield from _seeds("Nothing left to add: other folds.", config.using((*useful, *free)), rng)
+    yield from _seeds("Nothing left to add: use different folds.", config.using((*useful, *free)), rng)
 
 
 def _shuffled(prompt: WriteScript, rng: random.Random) -> list[Technique]:
@@ -157,4 +160,4 @@ def repair_kernel(prompt: RepairKernel) -> str:
         script = old.sub(new, script)
     if script == prompt.script:
         raise ModelRefused("no name in the script has a known replacement in newer packages")
-    return f"Names replaced for newer packages.\n\n```python\n{script}```\n"
+    return f"Names updated for newer package versions.\n\n```python\n{script}```\n"

@@ -70,7 +70,7 @@ def _why_not(
     if title in useless_titles:
         return "measured without a gain"
     if not suits(title, _kinds(prompt.task), prompt.task.metric):
-        return "no effect on such data or metric"
+        return "no effect on this kind of data or metric"
     return "" if support >= _BELIEVED else "an implausible post"
 
 

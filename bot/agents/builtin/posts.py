@@ -52,7 +52,7 @@ def _findings(document: Document) -> dict[str, object]:
         return {"summary": "Gives orders to its readers; not used.", **hostile} if hostile else {}
     uncommon = sum(title not in vocabulary() or not vocabulary()[title].common for title in sentences)
     return {
-        "summary": f"{document.title}: speaks of {', '.join(sentences) or 'what did not help'}."[:4_000],
+        "summary": f"{document.title}: discusses {', '.join(sentences) or 'what did not help'}."[:4_000],
         "suggestions": [f'{method_text(title)} The post: "{sentence}"' for title, (_, sentence) in sentences.items()],
         "fails": failed,
         "novelty": min(10, 2 + uncommon),

@@ -53,7 +53,7 @@ def report(prompt: WriteReport) -> str:
     output, config = top.output if top else "", config_in(top.code if top else "")
     models = chosen_models(output)
     titles = config.use if config else ()
-    method = " ".join(map(method_text, titles)) or (top.plan if top else "no script of this draft got a score.")
+    method = " ".join(map(method_text, titles)) or (top.plan if top else "no script in this draft has a score.")
     unused = [
         t.method for t in suitable(kinds_in(prompt.task.description), prompt.task.metric) if t.title not in titles
     ]
@@ -61,10 +61,10 @@ def report(prompt: WriteReport) -> str:
     answer = {
         "method": f"{prompt.title}: {method}",
         "components": [
-            {"name": m[1], "analysis": f"{m[2]} by cross-validation, {'' if m[1] in models else 'not '}chosen"}
+            {"name": m[1], "analysis": f"{m[2]} in cross-validation, {'' if m[1] in models else 'not '}chosen"}
             for m in list(_ROW.finditer(output))[:20]
         ],
-        "limitations": "; ".join(failed) or "One hold-out part and one set of folds.",
+        "limitations": "; ".join(failed) or "Only one hold-out set and one set of folds.",
         "next_steps": "\n".join(unused[:6]) or "Tune the sizes.",
     }
     return json.dumps(answer, ensure_ascii=False)

@@ -43,7 +43,7 @@ class CoMindBriefing:
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
         """Return the draft's brief and its earlier scripts with their results, the one to work on last."""
         if action.draft_id is None:
-            raise ValueError("every action of CoMind belongs to a draft")
+            raise ValueError("every CoMind action must belong to a draft")
         if action.kind == "draft":
             async with self._lock:
                 await self._open_round(action, action.draft_id, node, tree)
@@ -52,7 +52,7 @@ class CoMindBriefing:
                 self._intake.begin("kernels", self._round_of(action.draft_id))
         draft = draft_row(self._context, action.draft_id)
         if draft is None:
-            raise BotError(f"draft {action.draft_id} was not planned")
+            raise BotError(f"draft {action.draft_id} has not been planned")
         nodes = [n for n in tree.of_draft(action.draft_id) if n.state in ("valid", "buggy") and n.id != node]
         earlier = [n.id for n in nodes]
         node_ids = [n for n in earlier if n not in action.parents] + [p for p in action.parents if p in earlier]

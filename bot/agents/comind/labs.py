@@ -33,16 +33,16 @@ from state.tables import Draft
 _IDEA = 1500
 """Characters of an idea in a lab."""
 _FIRST = "A first solution"
-_FIRST_TEXT = "Begin with the task alone: log a simple model early, then add features and other families of models."
-_PUBLISHED_TEXT = "What others posted is read meanwhile; the draft that is planned from it reaches you as news."
+_FIRST_TEXT = "Start with the task alone: log a simple model early, then add features and other model families."
+_PUBLISHED_TEXT = "Posts are being read meanwhile; the draft planned from them will reach you as news."
 _FIRST_START = (
-    "Its coder has worked on the task alone since the run began, while the posts were read, and goes on: plan what the posts add "
-    "to that. `codebase` is null, or the node of a public notebook."
+    "Its coder has worked on the task alone since the run started, while the posts were read, and will continue: plan what "
+    "the posts add to this work. `codebase` is null, or the node of a public notebook."
 )
 _CONTINUATION = "Build on the best"
 _CONTINUATION_TEXT = "Continue from the best experiment: find what the ensemble lacks, and add it."
 _NEW = "A new start"
-_NEW_TEXT = "Start from scratch, with features or a family of models that no experiment of this run has used."
+_NEW_TEXT = "Start from scratch, with features or a model family that no experiment in this run has used."
 _BUILT, _EXPERIMENTS, _FILES = 5, 12, 40
 """Best experiments, clearest comparisons and files of a lab that its report names."""
 _PLAIN = (
@@ -72,7 +72,7 @@ class LabsBriefing:
     async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
         """Return the draft that the lab works on: the first opens on the task alone, the others are planned."""
         if action.draft_id is None:
-            raise ValueError("every lab of CoMind belongs to a draft")
+            raise ValueError("every CoMind lab must belong to a draft")
         context = self._context
         # Labs do not see public kernels that cannot run here.
         await record_refused(context)
@@ -83,7 +83,7 @@ class LabsBriefing:
             await self._plan(action, action.draft_id, node, tree, terms)
         draft = draft_row(context, action.draft_id)
         if draft is None:
-            raise BotError(f"draft {action.draft_id} was not planned")
+            raise BotError(f"draft {action.draft_id} has not been planned")
         # A draft without a model has no share, and was shown nothing.
         knowledge = RetrievedEntries() if draft.share is None else await self.plan_knowledge(action, node)
         texts = (draft_text(draft), terms.advice, _family_advice(action.parents, tree))
@@ -253,7 +253,7 @@ def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:
         own_uses, before = uses_of(experiment), None if reference is None else uses_of(reference)
         part = ComponentNote(
             name=experiment.name[:160],
-            analysis=f"over {gain.over}, paired out of fold. {experiment.note}".strip()[:600],
+            analysis=f"compared with {gain.over} on the same out-of-fold rows. {experiment.note}".strip()[:600],
             idea=credited(own_uses, before),
             ideas=tuple(sorted(added(own_uses, before))),
             gain=gain.value,
@@ -286,9 +286,9 @@ def starting_point(parents: tuple[int, ...]) -> str:
     """Return the sentence that says what a draft starts from."""
     if not parents:
         return "It is an approach that no report describes: `codebase` is null, or the node of a public notebook."
-    start = f"It starts from node {parents[0]}, whose code its coder is given (`codebase` is {parents[0]})"
+    start = f"It starts from node {parents[0]}, whose code the coder gets (`codebase` is {parents[0]})"
     if len(parents) > 1:
-        start += f", and takes what that lacks from node {parents[1]}, whose code it is given too"
+        start += f", and adds what only node {parents[1]} has, whose code the coder also gets"
     return f"{start}."
 
 
@@ -305,13 +305,12 @@ def _family_advice(parents: tuple[int, ...], tree: Tree) -> str:
     sentences = []
     if paused := resting(tree):
         sentences.append(
-            f"The last labs that used these families of models gained nothing beyond noise: {', '.join(paused)}. "
+            f"The last labs that used these model families gained nothing beyond noise: {', '.join(paused)}. "
             "Spend the time on other families; these may stay in an ensemble."
         )
     if not parents and (family_counts := used_families(tree)):
         counts_text = ", ".join(f"{family} ({count})" for family, count in family_counts.most_common())
         sentences.append(
-            "Begin with a family of models that few or none of the scored solutions use. Solutions by family so far: "
-            f"{counts_text}."
+            f"Start with a model family that few or no scored solutions use. Solutions by family so far: {counts_text}."
         )
     return " ".join(sentences)

@@ -183,7 +183,7 @@ def conclusion(row: Lab) -> str:
     """Return the conclusion of a coder: its method, the effect of each part, limitations, and next steps."""
     keys = ("method", "components", "limitations", "next")
     parts = [f"{key}: {in_quotes(row.report[key], _PART)}" for key in keys if row.report.get(key)]
-    return ", ".join(parts) or f"concluded nothing ({in_quotes(row.reason)})"
+    return ", ".join(parts) or f"reported no conclusions ({in_quotes(row.reason)})"
 
 
 def ensemble_gaps(context: RunContext, tree: Tree) -> str:
@@ -191,9 +191,11 @@ def ensemble_gaps(context: RunContext, tree: Tree) -> str:
     blend = context.blend
     families = {family for node in tree.valid() for family in node.families}
     blended = {family for node in tree.valid() if blend and node.id in blend.weights for family in node.families}
-    parts = [f"Families of models in the blend: {', '.join(sorted(blended))}."] if blended else []
+    parts = [f"Model families in the blend: {', '.join(sorted(blended))}."] if blended else []
     if blend is not None and (out := sorted(families - blended)):
-        parts.append(f"Scored, but not in it: {', '.join(out)}.")
+        parts.append(f"Scored, but not in the blend: {', '.join(out)}.")
     if families:
-        parts.append(f"Nothing scored yet uses: {', '.join(family for family in FAMILIES if family not in families)}.")
+        parts.append(
+            f"Not in any scored solution yet: {', '.join(family for family in FAMILIES if family not in families)}."
+        )
     return " ".join(parts)

@@ -10,13 +10,15 @@ from state.closed import ClosedModel
 class RoundsSettings(ClosedModel):
     """Settings of the rounds; the step limit is the paper's (arXiv 2506.20640 v1, section 4)."""
 
-    drafts_per_round: int = Field(default=2, ge=2, description="drafts in a round")
+    drafts_per_round: int = Field(default=2, ge=2, description="number of drafts per round")
     steps_per_draft: int = Field(default=20, ge=1, description="maximum number of scripts for one draft")
-    draft_share: float = Field(default=0.12, gt=0, le=1, description="default share of the run for a draft")
+    draft_share: float = Field(default=0.12, gt=0, le=1, description="default share of the run for each draft")
     patience: int = Field(
-        default=2, ge=1, description="scored scripts in a row without a gain after which a draft ends"
+        default=2, ge=1, description="number of consecutive scored scripts without a gain after which a draft ends"
     )
-    max_debug_depth: int = Field(default=3, ge=0, description="failed repairs in a row after which a draft ends")
+    max_debug_depth: int = Field(
+        default=3, ge=0, description="number of consecutive failed repairs after which a draft ends"
+    )
 
     def scripts(self, total: int) -> int:
         """Return how many of a run's scripts a draft has by default."""

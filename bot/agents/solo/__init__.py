@@ -11,8 +11,8 @@ from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.tree import Tree
 
 _TASK = (
-    "Do as well as you can on the competition's hidden test rows. You have all the time that is given below: use it, and hand "
-    "in by leaving your best file where it is looked for."
+    "Do as well as you can on the competition's hidden test rows. Use all the time "
+    "given below. What /lab/work/submission.csv contains at the end is submitted."
 )
 
 

@@ -12,29 +12,29 @@ class TreeSearchSettings(ClosedModel):
     """Parameters that replace an agent's own; a missing key keeps them."""
 
     num_drafts: int | None = Field(
-        default=None, ge=1, description="drafts before anything else, including failed ones", examples=[5]
+        default=None, ge=1, description="number of initial drafts, including failed ones", examples=[5]
     )
     debug_prob: float | None = Field(
-        default=None, ge=0, le=1, description="probability of repairing a failed leaf if there is one", examples=[0.5]
+        default=None, ge=0, le=1, description="probability of repairing a failed leaf, if there is one", examples=[0.5]
     )
     max_debug_depth: int | None = Field(
         default=None,
         ge=0,
-        description="failed repairs in a row after which a leaf is abandoned",
+        description="number of consecutive failed repairs after which a leaf is abandoned",
         examples=[3],
     )
     greedy_prob: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="probability of improving the best node instead of another valid one",
+        description="probability of improving the best node rather than a different valid one",
         examples=[1.0],
     )
     trick_prob: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="probability that automind is shown tricks for an improvement",
+        description="probability that automind is shown tricks when it improves a node",
         examples=[0.8],
     )
 
@@ -50,10 +50,10 @@ class AdaptiveSettings(ClosedModel):
         default=3,
         ge=1,
         le=5,
-        description="complexity of a plan (1 to 5) above which its script is written in substeps; 5: never",
+        description="plan complexity (1 to 5) above which the script is written in substeps (5: never)",
     )
     rewrites: int = Field(
         default=3,
         ge=0,
-        description="rewrites of a failing substep before the plan is abandoned",
+        description="maximum number of rewrites of a failing substep before the plan is abandoned",
     )

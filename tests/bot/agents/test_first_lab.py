@@ -43,7 +43,7 @@ async def test_it_opens_on_the_task_alone_and_is_told_of_a_plan_only_where_somet
     tmp_path: Path, posted: bool
 ) -> None:
     async with first_lab(tmp_path, posted=posted) as (context, _, assigned):
-        assert assigned.draft.startswith("Begin with the task alone: log a simple model early")
+        assert assigned.draft.startswith("Start with the task alone: log a simple model early")
         assert ("reaches you as news" in assigned.draft) is posted
         row = draft_row(context, 1)
     assert row is not None and row.idea_ids == []

@@ -52,6 +52,6 @@ def test_the_blend_lacks_what_was_left_out_and_what_nobody_tried():
     context: Any = SimpleNamespace(blend=blend)
     text = ensemble_gaps(context, Tree((node(2, "linear"), node(3, "naive Bayes"))))
     assert "in the blend: linear." in text
-    assert "not in it: naive Bayes." in text
-    assert "transformer" in text.partition("Nothing scored yet uses: ")[2]
+    assert "not in the blend: naive Bayes." in text
+    assert "transformer" in text.partition("Not in any scored solution yet: ")[2]
     assert ensemble_gaps(SimpleNamespace(blend=None), Tree(())) == ""  # type: ignore[arg-type] # it reads the blend alone

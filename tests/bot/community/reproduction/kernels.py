@@ -181,7 +181,7 @@ if __name__ == '__main__':
             f"{_READ}{_FIT}{_WRITE}",
         ),
         "recognised",
-        "files that are not the competition's: glove840b300dtxt",
+        "files from outside the competition: glove840b300dtxt",
     ),
     Kernel(
         "prints-test-rows",
@@ -199,7 +199,7 @@ if __name__ == '__main__':
         "two = pd.read_csv('../input/best-public-lb/blend_0.1423.csv')\none['label'] = 0.6 * one.label + 0.4 * two.label\n"
         "one.to_csv('submission.csv', index=False)\n",
         "recognised",
-        "submission files of other people: best-public-lb/blend_0.1423.csv",
+        "other people's submission files: best-public-lb/blend_0.1423.csv",
     ),
     Kernel(
         "needs-a-package",
