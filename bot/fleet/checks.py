@@ -25,14 +25,14 @@ def check_fleet(fleet: FleetSettings, scripts: SandboxSettings, local: SandboxDe
     try:
         cluster = Cluster.connect(fleet.address or "auto")
     except UsageError as error:
-        yield Finding("fleet", "fails", str(error), "docs/fleet.md says how to start one")
+        yield Finding("fleet", "fails", str(error), "to start one, see docs/fleet.md")
         return
     with closing(cluster):
         nodes = cluster.nodes()
         yield Finding("fleet", "ok", f"{len(nodes)} node(s) at {fleet.address}")
         for node in nodes:
             if node.cpus == 0:
-                yield Finding("fleet node", "ok", f"{_name(node)}: runs no scripts, as it offers no cores")
+                yield Finding("fleet node", "ok", f"{_name(node)}: runs no scripts because it offers no cores")
             else:
                 yield _check_node(cluster, node, fleet, scripts, local)
 
@@ -56,7 +56,7 @@ def _check_node(
     gpus = f"{node.gpus} GPU(s)" + (f" ({', '.join(facts.models)})" if facts.models else "")
     description = (
         f"{_name(node)}: {facts.description.name if facts.description else 'no sandbox'}, {node.cpus} cores, {gpus}, "
-        f"{node.memory_bytes / 1024**3:.0f} GiB of memory, {facts.free_bytes / 1e9:.0f} GB of disk free{problem}"
+        f"{node.memory_bytes / 1024**3:.0f} GiB of memory, {facts.free_bytes / 1e9:.0f} GB of free disk space{problem}"
     )
     return Finding("fleet node", "warning" if problem else "ok", description, fix)
 
@@ -65,9 +65,9 @@ def _node_problems(
     node: FleetNode, facts: SlotFacts, local: SandboxDescription, clock_error: float
 ) -> Iterator[tuple[str, str]]:
     if facts.problem:
-        yield f"; is not used: {facts.problem}", "fix that on the node"
+        yield f"; not used: {facts.problem}", "fix this on the node"
     if difference_found := difference(local, facts):
-        yield f"; is not used: {difference_found}", "bot env create, with the same packages"
+        yield f"; not used: {difference_found}", "run bot env create with the same packages"
     versions = {name: metadata.version(name.lower()) for name in ("Ray", "kaggle-bot")} | {"Python": python_version()}
     if differing := [
         f"{name} {facts.versions[name]} (here {versions[name]})"
@@ -78,7 +78,7 @@ def _node_problems(
     if clock_error > _CLOCK:
         yield f"; its clock is {clock_error:.0f} s off", "set up NTP there"
     if node.gpus and not facts.models:
-        yield ", which no driver lists", "install the NVIDIA driver, or ray start --num-gpus 0"
+        yield "; no driver lists its GPUs", "install the NVIDIA driver, or ray start --num-gpus 0"
 
 
 def _name(node: FleetNode) -> str:

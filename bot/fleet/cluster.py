@@ -55,14 +55,16 @@ class Cluster:
         try:
             import ray
         except ModuleNotFoundError:
-            raise UsageError(f"a fleet is named ({address}), and Ray is not installed: {INSTALL}") from None
+            raise UsageError(f"the fleet at {address} requires Ray, which is not installed: {INSTALL}") from None
         # It would print what happens to nodes on stdout, where results are, whatever `log_to_driver` says.
         ray._private.worker._worker_logs_enabled = False
         try:
             ray.init(address=address, namespace="kaggle-bot", log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
-            raise UsageError(f"no fleet at {address} (docs/fleet.md says how to start one): {reason}") from error
+            raise UsageError(
+                f"cannot connect to a fleet at {address} (to start one, see docs/fleet.md): {reason}"
+            ) from error
         return cls(ray)
 
     def close(self) -> None:

@@ -107,7 +107,7 @@ class NodeCache:
             return
         if sha256_of(partial) != digest:
             partial.unlink()
-            raise OSError(f"corrupted transfer: file {digest} has other content")
+            raise OSError(f"corrupted transfer: file {digest} does not match its checksum")
         partial.chmod(0o644)
         partial.rename(self._files / digest)
 

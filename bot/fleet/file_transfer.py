@@ -46,7 +46,7 @@ class Sender:
                 )
             if missing is None:
                 return manifest.digest
-        raise OSError(f"{folder} could not be stored there")
+        raise OSError(f"{folder} could not be stored on the node")
 
     def send_files(
         self, slot: Any, folder: Path, manifest: FolderManifest, missing: set[str], stop: threading.Event

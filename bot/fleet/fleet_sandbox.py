@@ -84,10 +84,10 @@ class FleetSandbox:
             self._cluster.call(slot.handle, "finish")
         except SlotLost as error:
             slot.lost = True
-            return failed_outcome(f"Node {slot.facts.host} of the fleet was lost: {error}")
+            return failed_outcome(f"Fleet node {slot.facts.host} was lost: {error}")
         except OSError as error:
             slot.lost = True
-            return failed_outcome(f"Node {slot.facts.host} of the fleet could not run it: {error}")
+            return failed_outcome(f"Fleet node {slot.facts.host} could not run the script: {error}")
         return outcome
 
     def _follow(
@@ -119,7 +119,7 @@ class FleetSandbox:
             partial = request.out / f".{name}.partial"
             self._sender.fetch(slot.handle, ("read", name), size, partial)
             if sha256_of(partial) != digest:
-                raise OSError(f"corrupted transfer: {name} has other content")
+                raise OSError(f"corrupted transfer: {name} does not match its checksum")
             kept_files[name] = partial.replace(request.out / name)
         text = request.redactor.own(outcome.output, "a script's output")
         write_whole(request.out / LOG_NAME, text)

@@ -59,7 +59,7 @@ class LabFiles:
         # Neither paths of this machine nor the secrets that the redactor knows leave it.
         bare = replace(self.request, folder=Path(), mounts={}, redactor=None, lease=Lease())
         if (problem := self.call(LabProcess.open_lab, bare, sent_mounts, self._own, seconds=_STARTING)) is not None:
-            raise LabDied(f"{problem} (node {self.host} of the fleet)")
+            raise LabDied(f"{problem} (fleet node {self.host})")
 
     def show(self, *, first: bool = False) -> None:
         """Send what the engine wrote for the lab since the last time; the first time, what the lab left before as well."""

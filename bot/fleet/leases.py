@@ -91,7 +91,7 @@ class Fleet(Leases):
         """Return what one script may use; see `Leases.share`."""
         nodes = [node for node in self.cluster.nodes() if node.gpus >= gpus and node.cpus >= (cpus or 1)]
         if not nodes:
-            raise UsageError(f"no node of the fleet has {cpus or 1} core(s) and {gpus} GPU(s)")
+            raise UsageError(f"no node in the fleet has {cpus or 1} core(s) and {gpus} GPU(s)")
         max_cores, all_cores = max(node.cpus for node in nodes), sum(node.cpus for node in nodes)
         cores = cpus or max(1, min(max_cores, all_cores // parallel))
         share = min(int(_KEPT_MEMORY * node.memory_bytes) * cores // node.cpus for node in nodes if node.cpus >= cores)
@@ -124,7 +124,7 @@ class Fleet(Leases):
         """
         description = self._description
         if description is None:
-            raise InfrastructureFailure("a fleet's leases are for one sandbox (Fleet.placing)")
+            raise InfrastructureFailure("a fleet needs a sandbox before it can lease slots: call Fleet.placing")
         plan = plan_of(description, self._scripts, self._settings, cpus, gpus)
         deadline = time.monotonic() + seconds
         slot, lease = await self._get(plan, memory_bytes, deadline, say, lab)
@@ -182,7 +182,7 @@ class Fleet(Leases):
             except SlotLost as error:
                 lost += not fitting
                 if lost == _MAX_LOST_SLOTS:
-                    raise InfrastructureFailure(f"no slot of the fleet could be started: {error}") from error
+                    raise InfrastructureFailure(f"no slot in the fleet could be started: {error}") from error
                 continue  # it ended while it was idle, or the node died just now
             except BaseException:
                 await self._in_thread(self.cluster.end, handle)
@@ -198,7 +198,7 @@ class Fleet(Leases):
             await self._in_thread(self.cluster.end, handle)
             self._leave_alone(facts, _UNFIT, problem, say)
             if not self._unused_of(await self._fit(plan, memory_bytes)):
-                raise InfrastructureFailure(f"no node of the fleet can run scripts; {facts.host}: {problem}")
+                raise InfrastructureFailure(f"no node in the fleet can run scripts; {facts.host}: {problem}")
 
     async def _lives(self, node: str) -> bool:
         return any(n.id == node for n in await self._in_thread(self.cluster.nodes))
@@ -209,7 +209,7 @@ class Fleet(Leases):
         fit = [n.id for n in nodes if n.cpus >= plan.cpus and n.gpus >= plan.gpus and n.memory_bytes >= memory_bytes]
         if not fit:
             needs = f"{plan.cpus} core(s), {plan.gpus} GPU(s) and {memory_bytes / 1024**3:.1f} GiB"
-            raise InfrastructureFailure(f"no node of the fleet has {needs}; it has {len(nodes)} node(s)")
+            raise InfrastructureFailure(f"no node in the fleet of {len(nodes)} node(s) has {needs}")
         return fit
 
     def _unused_of(self, fit: Sequence[str]) -> list[str]:
@@ -230,7 +230,7 @@ class Fleet(Leases):
                 return slot
             now = time.monotonic()
             if now >= deadline:
-                raise InfrastructureFailure(f"no node of the fleet became free within {now - start:.0f} s")
+                raise InfrastructureFailure(f"no node in the fleet became free within {now - start:.0f} s")
             await self._fit(plan, memory_bytes)  # the only node may have died meanwhile
             if node is not None and not await self._lives(node):
                 await self._in_thread(self.cluster.end, handle)
@@ -239,7 +239,7 @@ class Fleet(Leases):
                 # Slots of another shape may be what it waits for.
                 await self._end_idle(lambda s: (s.plan, s.memory_bytes) != (plan, memory_bytes))
                 if say and not reported:
-                    say(f"waiting for a slot of the fleet with {plan.cpus} core(s) and {plan.gpus} GPU(s)")
+                    say(f"waiting for a slot in the fleet with {plan.cpus} core(s) and {plan.gpus} GPU(s)")
                 reported = True
         facts: SlotFacts = await self._in_thread(self.cluster.get, answer, _CHECK_SECONDS)
         return facts
@@ -261,7 +261,7 @@ class Fleet(Leases):
             except SlotLost:
                 slot.lost = True
         if slot.lost:
-            self._leave_alone(slot.facts, _LEFT_ALONE, "a slot was lost there", say)
+            self._leave_alone(slot.facts, _LEFT_ALONE, "a slot on it was lost", say)
             await self._in_thread(self.cluster.end, slot.handle)
             return
         self._offer(slot)
@@ -296,7 +296,7 @@ class Fleet(Leases):
     def _leave_alone(self, facts: SlotFacts, seconds: float, reason: str, say: Say) -> None:
         self._without[facts.node] = time.monotonic() + seconds
         if say:
-            say(f"node {facts.host} of the fleet is skipped for {seconds:.0f} s: {reason}")
+            say(f"fleet node {facts.host} is skipped for {seconds:.0f} s: {reason}")
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments))
@@ -308,7 +308,7 @@ def difference(local: SandboxDescription | None, facts: SlotFacts) -> str | None
     if local is None or remote is None or local.packages is None or remote.packages is None:
         return None
     if local.python != remote.python:
-        return f"its scripts would run on Python {remote.python}, here they have {local.python}"
+        return f"scripts would run on Python {remote.python} there, but on {local.python} here"
     packages: Mapping[str, str] = local.packages
     names = sorted(
         name for name in packages.keys() | remote.packages.keys() if packages.get(name) != remote.packages.get(name)

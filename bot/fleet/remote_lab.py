@@ -166,8 +166,8 @@ class RemoteLab:
             return await join_thread(asyncio.get_running_loop().run_in_executor(self._threads, work), stop)
         except (SlotLost, OSError) as error:
             if self._alive:
-                _LOG.warning("a lab on node %s of the fleet is lost: %s", self._files.host, error)
+                _LOG.warning("a lab on fleet node %s was lost: %s", self._files.host, error)
             self._alive = False
             self._files.slot.lost |= isinstance(error, SlotLost)
-            reason = f"node {self._files.host} of the fleet was lost, and with it what had not come home of work/"
+            reason = f"fleet node {self._files.host} was lost, with any changes to work/ that had not been copied back"
             raise LabDied(reason) from error

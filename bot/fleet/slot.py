@@ -115,7 +115,7 @@ class _Relay:
         with self.changed:
             self._usage = usage
             if time.monotonic() - self.heard > SILENCE:
-                return Breach(ExitReason.STOPPED, f"No sign of life from the engine for {SILENCE:.0f} seconds.")
+                return Breach(ExitReason.STOPPED, f"No heartbeat from the engine for {SILENCE:.0f} seconds.")
             return self.breach
 
     def take(self) -> tuple[bytes, ResourceUsage | None]:

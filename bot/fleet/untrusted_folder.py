@@ -66,7 +66,7 @@ class UntrustedFolder:
             return FolderFile(path, self._digests[key], status.st_size)
 
     def read(self, path: str, offset: int, size: int) -> bytes:
-        """Return a piece of a file; an empty one where it is not a plain file any more."""
+        """Return a piece of a file; an empty one where it is not a regular file any more."""
         try:
             with self._open_file(path) as stream:
                 stream.seek(offset)
@@ -88,7 +88,7 @@ class UntrustedFolder:
             os.close(parent)
         with os.fdopen(descriptor, "rb") as stream:
             if not _is_plain(os.fstat(descriptor)):
-                raise OSError(f"{path} is not a plain file")
+                raise OSError(f"{path} is not a regular file")
             yield stream
 
 

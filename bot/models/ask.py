@@ -234,7 +234,7 @@ class Asker:
                 continue
             self._note(role, fault)
             if repairs == MOST_REPAIRS:
-                raise ModelRefused(f"no readable answer to {prompt.name} in {attempt} attempts: {fault}")
+                raise ModelRefused(f"no usable answer to {prompt.name} after {attempt} attempts: {fault}")
             repairs += 1
             question = Repair(prompt, text, fault)
 
@@ -288,7 +288,7 @@ class Asker:
             call.end.cancel()
             call.end = None
         else:
-            raise RuntimeError(f"step {call_attempt.step} is already asked")
+            raise RuntimeError(f"step {call_attempt.step} is already running")
         try:
             return await asyncio.shield(call.task)
         except asyncio.CancelledError:

@@ -71,7 +71,7 @@ def bounds(
         if level.capped(Kind.MONEY):
             cost = estimate(role, usage)
             if cost is None:
-                raise UsageError(f"the price of the model for {role} is unknown, so no money cap can be enforced")
+                raise UsageError(f"the price of the model for {role} is unknown, so a money cap cannot be enforced")
             amounts["money"] = ANSWERS_A_CALL * cost
         yield Bound(amounts, replace(limits, max_tokens=answer), usage)
         if answer <= LEAST_ANSWER_TOKENS:

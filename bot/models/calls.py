@@ -66,7 +66,7 @@ class Outcome:
 
     def without_secrets(self, redactor: Redactor) -> "Outcome":
         """Return the outcome with all secrets redacted."""
-        reply = replace(self.reply, text=redactor.own(self.reply.text, f"an answer of {self.reply.model}"))
+        reply = replace(self.reply, text=redactor.own(self.reply.text, f"an answer from {self.reply.model}"))
         fault, refusal = (text and redactor.own(text) for text in (self.fault, self.refused))
         return replace(self, reply=reply, fault=fault, refused=refusal)
 
@@ -242,8 +242,8 @@ def ensure_known(prompt: Prompt[Any], as_of: datetime, timeless_kinds: frozenset
         is_late = item.time.tzinfo is None or item.time > as_of
         if is_late and item.id.partition("/")[0] not in timeless_kinds:
             raise BotError(
-                f"the prompt {prompt.name} holds {item.id} of {item.time.isoformat()}, later than the clock "
-                f"{as_of.isoformat()}; it was not sent"
+                f"the prompt {prompt.name} was not sent: it contains {item.id} from {item.time.isoformat()}, later than "
+                f"the clock ({as_of.isoformat()})"
             )
 
 

@@ -105,7 +105,7 @@ class ChatClient:
 
     async def _streamed(self, response: Response, model: str, seconds: float) -> bytes:
         """Put a stream together; one that has come to its own end is an answer, whatever happens after that."""
-        answer, now, reason = StreamedAnswer(), asyncio.get_running_loop().time, "it has no end"
+        answer, now, reason = StreamedAnswer(), asyncio.get_running_loop().time, "the stream ended early"
         stream = _BoundedStream(response)
         bounded_response = Response(200, headers={"content-type": STREAM}, stream=stream, request=response.request)
         try:
@@ -128,19 +128,19 @@ class ChatClient:
         except ValueError:
             reason = "part of it is unreadable"
         except asyncio.CancelledError:
-            reason = "it came too late"
+            reason = "it took too long"
             if not answer.begun:
                 raise
         body = self._connection.text(json.dumps(answer.whole()).encode())
         if len(body) > MOST_BYTES:
-            raise ModelUnavailable(f"the answer of {model} has more than {MOST_BYTES:,} bytes")
+            raise ModelUnavailable(f"the answer from {model} is longer than {MOST_BYTES:,} bytes")
         if answer.begun and not answer.ended:
             reason = reason if answer.error is None else endpoint_words({"error": answer.error})
-            raise Unfinished(f"the answer of {model} was interrupted: {self._redactor.own(reason)}", body.encode())
+            raise Unfinished(f"the answer from {model} was interrupted: {self._redactor.own(reason)}", body.encode())
         if not (answer.begun or answer.ended or answer.error):
             if stream.whole:
                 return self._connection.text(stream.whole).encode()
-            raise ModelUnavailable(f"the answer of {model} was cut off on the way")
+            raise ModelUnavailable(f"the answer from {model} was cut off in transit")
         return body.encode()
 
 

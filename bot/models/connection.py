@@ -84,7 +84,7 @@ class EndpointConnection:
         if isinstance(error, ReadTimeout):
             return EndpointSilent(f"{model} sent nothing for {seconds:g} s")
         reason = self._redactor.own(str(error) or type(error).__name__)
-        return ModelUnavailable(f"no connection to the endpoint of {model}, or it was lost: {reason}")
+        return ModelUnavailable(f"could not connect to {model}'s endpoint, or the connection was lost: {reason}")
 
 
 _trusted = cache(create_ssl_context)

@@ -43,16 +43,18 @@ CUT_OFF_REASONING = "your reasoning was too long and your answer was cut off: th
 _FEWEST_TOKENS = 1_000
 _MOST_TRIES = 16
 """Requests until one has a form that the endpoint takes."""
-_SHORTENED = "the endpoint accepts at most {limit:,} tokens per request to {model}; longer prompts lose their middle"
+_SHORTENED = (
+    "the endpoint accepts at most {limit:,} tokens per request to {model}; longer prompts are cut in the middle"
+)
 _CUT_SILENTLY = (
-    "the endpoint read {read:,} tokens of a prompt of about {sent:,} for {model}: it cuts prompts without a word. Raise its "
+    "the endpoint read {read:,} tokens of a prompt of about {sent:,} for {model}: it truncates prompts silently. Increase its "
     "context length (Ollama: num_ctx in the Modelfile, or OLLAMA_CONTEXT_LENGTH; llama.cpp: --ctx-size; LM Studio: in the "
     "model's settings)"
 )
 _FIRST_WAIT = 1.0
 LONGEST_WAIT = 60.0
 """Seconds: a longer Retry-After is cut to this; the call's own time limit ends the waiting."""
-_ONLY_THIS = "other requests work, so the endpoint refuses only this one"
+_ONLY_THIS = "other requests succeed, so the endpoint rejects only this one"
 _WITHOUT_DIGITS = str.maketrans("", "", "0123456789,")
 _LIMIT_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
@@ -201,7 +203,7 @@ class OpenAIModel:
                     async with asyncio.timeout_at(deadline):
                         return await self._with_or_without_tools(payload, question)
                 except TimeoutError:
-                    raise EndpointSilent(f"{model} gave no answer within {limits.seconds:g} s") from None
+                    raise EndpointSilent(f"{model} did not answer within {limits.seconds:g} s") from None
 
             return ask
 
@@ -234,7 +236,7 @@ class OpenAIModel:
             return first
         except asyncio.CancelledError:
             # The first one was paid for, and must be charged.
-            return first if first.broken else replace(first, broken="no caller waited for another answer")
+            return first if first.broken else replace(first, broken="the call ended before a second answer arrived")
         return replace(second, usage=first.usage + second.usage)
 
     async def _pass_on(
@@ -335,7 +337,7 @@ class OpenAIModel:
             wait = _wait(attempt, retry_seconds)
             is_too_late = asyncio.get_running_loop().time() + wait >= deadline
             if is_too_late or attempt == self._endpoint.retries:
-                raise type(error)(f"{error} (tries: {attempt + 1})")
+                raise type(error)(f"{error} (attempts: {attempt + 1})")
             await self._clock.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
@@ -468,13 +470,13 @@ def _ensure_answered(reply: Reply, charged: Completion[None]) -> None:
         raise broken
     reason = None
     if reply.finish == "content_filter":
-        reason = "its content filter withheld the answer"
+        reason = "its content filter blocked the answer"
     elif reply.refusal:
         reason = f"it refused: {endpoint_words(reply.refusal)}"
     elif reply.blank and not charged.cut:
         reason = "its answer contains only reasoning" if reply.reasoned else "its answer was empty"
     if reason is not None:
         kind = EmptyAnswer if _is_empty(reply) else ModelRefused
-        refusal = kind(f"{charged.model} will not answer this prompt: {reason}")
+        refusal = kind(f"{charged.model} did not answer this prompt: {reason}")
         refusal.reply = charged
         raise refusal

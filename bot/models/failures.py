@@ -86,7 +86,7 @@ class Names:
             402: _NO_CREDIT_ADVICE,
             403: f"this key may not use the model: check {self.key} and the model's name",
             404: f"check the model's name and {self.address} (it usually ends in /v1)",
-        }.get(status, f"check {self.address} and the name of the model")
+        }.get(status, f"check {self.address} and the model's name")
 
 
 FIRST_ENDPOINT = Names()

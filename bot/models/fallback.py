@@ -96,7 +96,7 @@ class FallbackModel:
         self._answerers = tuple(answerers)
         self._breakers = {a.name: Breaker(clock) for a in answerers}
         if len(self._breakers) < len(self._answerers):
-            raise ValueError("two answerers have the same name")
+            raise ValueError("two models have the same name")
         self._errors: dict[str, ModelError] = {}
         self._on_change = on_change
         self._current = self._answerers[0]

@@ -89,7 +89,7 @@ class PassingClient:
                     request_sent = self._connection.post(request.path, headers, content, model=model, seconds=seconds)
                     response = await stack.enter_async_context(request_sent)
             except TimeoutError:
-                raise ModelUnavailable("the endpoint did not start its answer in time") from None
+                raise ModelUnavailable("the endpoint did not start to answer in time") from None
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             max_bytes = MOST_OF_STREAM if kind == STREAM else MOST_BYTES
             pieces = await stack.enter_async_context(aclosing(self._pieces(response, max_bytes, model, seconds)))
@@ -105,7 +105,7 @@ class PassingClient:
             async for piece in response.aiter_raw():
                 length += len(piece)
                 if length > max_bytes:
-                    raise ModelUnavailable(f"the endpoint's answer has more than {max_bytes:,} bytes")
+                    raise ModelUnavailable(f"the endpoint's answer is longer than {max_bytes:,} bytes")
                 if redacted := stream.pass_on(piece):
                     yield redacted
         except HTTPError as error:

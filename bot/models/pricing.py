@@ -14,8 +14,8 @@ _PER_MILLION = 1_000_000
 class Price(ClosedModel):
     """USD per million tokens of one model; cached input costs as much as other input unless it is given."""
 
-    input: float = Field(ge=0, allow_inf_nan=False, description="of input")
-    output: float = Field(ge=0, allow_inf_nan=False, description="of output")
+    input: float = Field(ge=0, allow_inf_nan=False, description="price of input")
+    output: float = Field(ge=0, allow_inf_nan=False, description="price of output")
     cached: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="price of cached input (default: the price of input)"
     )
@@ -53,9 +53,9 @@ class Pricing:
         unknown = sorted({m for m in models if self.cost(m, Usage(prompt_tokens=1, completion_tokens=1)) is None})
         if unknown:
             raise UsageError(
-                f"the price of {', '.join(unknown)} is unknown, so no money cap can be enforced: "
-                f'set it in bot.toml as prices."{unknown[0]}" = {{input = USD, output = USD}} per million tokens '
-                "under [models], or remove the cap"
+                f"the price of {', '.join(unknown)} is unknown, so a money cap cannot be enforced: "
+                f'set prices."{unknown[0]}" = {{input = USD, output = USD}} (per million tokens) under [models] in bot.toml, '
+                "or remove the cap"
             )
 
 

@@ -85,7 +85,7 @@ class RecordedModel:
         Raises ModelMisconfigured: nothing was recorded for the step, its file is broken, or no step was bound.
         """
         if self.step is None:
-            raise ModelMisconfigured(f"a recording answers by step: bind it before asking {prompt.name}")
+            raise ModelMisconfigured(f"a recording answers by step: bind a step before asking {prompt.name}")
         call = self._read(self.step)
         free = Completion(None, call.text, call.usage, call.model, 0.0)
         if call.refused is not None:
@@ -104,10 +104,10 @@ class RecordedModel:
             return RecordedCall.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise ModelMisconfigured(
-                f"the recording in {self.folder} has no answer for step {step}: it is from another or a shorter run"
+                f"the recording in {self.folder} has no answer for step {step}: it is from a different or shorter run"
             ) from None
         except ValidationError as error:
-            raise ModelMisconfigured(f"{path} is not a recorded call: {error.errors()[0]['msg']}") from None
+            raise ModelMisconfigured(f"{path} is not a valid recorded call: {error.errors()[0]['msg']}") from None
 
 
 def _file_name(step: str) -> str:

@@ -115,7 +115,7 @@ def decode_answer(body: bytes) -> object:
     except ValueError:
         # Some gateways send white space while the model thinks, so that an answer cut off then holds nothing else.
         if body.lstrip()[:1] in (b"{", b""):
-            raise ModelUnavailable("the endpoint's answer was cut off on the way") from None
+            raise ModelUnavailable("the endpoint's answer was cut off in transit") from None
         return None
     if error := error_in(content):
         raise Rejected(status_inside(error), content, {})
@@ -142,7 +142,7 @@ def read_reply(
             f"the response for {model} is not a chat completion: {words!r}; check {names.address} (it usually ends in /v1)"
         ) from None
     if not parsed.choices:
-        raise ModelUnavailable(f"{model} sent no choices")
+        raise ModelUnavailable(f"{model} returned no choices")
     choice = parsed.choices[0]
     message, finish = choice.message or _Message(), finish_name(choice.finish_reason or "stop")
     if choice.error or finish == "error":

@@ -19,7 +19,7 @@ def _http_address(value: str) -> str:
         if not parts.hostname or parts.port == 0:
             raise ValueError
     except ValueError:
-        raise ValueError("must contain a host, and a port below 65536 if any") from None
+        raise ValueError("must contain a host; a port, if given, must be from 1 to 65535") from None
     return value
 
 
@@ -47,7 +47,7 @@ def _role(name: str) -> str:
         raise ValueError(
             f"is not a role; did you mean {similar[0]}?"
             if similar
-            else f"is not a role; the roles are {', '.join(ROLES)}"
+            else f"is not a role; valid roles: {', '.join(ROLES)}"
         )
     return name
 
@@ -74,32 +74,36 @@ class FallbackSection(ClosedModel):
     """One table `[[models.fallback]]` of bot.toml: an endpoint that is asked when those before it do not answer."""
 
     base_url: Address | None = Field(
-        default=None, description="endpoint address (default: the first endpoint's, with its key unless `key` is set)"
+        default=None, description="endpoint address (default: the first endpoint, with its key unless `key` is set)"
     )
     key: Annotated[str, AfterValidator(_variable)] | None = Field(
-        default=None, description="environment variable or systemd credential with its key (default: send no key)"
+        default=None,
+        description="environment variable or systemd credential that holds the key (default: no key is sent)",
     )
     model: str | None = Field(
-        default=None, description="model of all roles not named in `roles` (default: as at the first endpoint)"
+        default=None, description="model for all roles not listed in `roles` (default: same as the first endpoint)"
     )
     roles: Roles = Field(default={}, description="model by role")
     prices: Prices = Field(
-        default={}, description="USD per million tokens by model; these take precedence over [models]"
+        default={}, description="prices by model, in USD per million tokens; they override those in [models]"
     )
     timeout: float | None = Field(
         default=None,
         gt=0,
         allow_inf_nan=False,
-        description="maximum seconds of silence within an answer (default: as under [models])",
+        description="maximum pause within an answer, in seconds (default: the value in [models])",
     )
     retries: int | None = Field(
-        default=None, ge=0, le=20, description="number of retries of a failed request (default: as under [models])"
+        default=None,
+        ge=0,
+        le=20,
+        description="maximum number of retries of a failed request (default: the value in [models])",
     )
 
     @model_validator(mode="after")
     def _is_another(self) -> Self:
         if self.base_url is None and self.key is None and self.model is None and not self.roles:
-            raise ValueError("repeats the first endpoint: set another base_url, key, model or roles")
+            raise ValueError("repeats the first endpoint: set a different base_url, key, model or roles")
         return self
 
 
@@ -108,34 +112,34 @@ class ModelsSection(ClosedModel):
 
     base_url: Address | None = Field(
         default=None,
-        description="endpoint address; the variable OPENAI_BASE_URL takes precedence (default: OpenAI)",
+        description="endpoint address; the environment variable OPENAI_BASE_URL overrides it (default: OpenAI)",
         examples=["http://localhost:8000/v1"],
     )
     model: str | None = Field(
         default=None,
-        description="model of all roles not named in `roles`; the variable OPENAI_MODEL takes precedence",
+        description="model for all roles not listed in `roles`; the environment variable OPENAI_MODEL overrides it",
         examples=["large"],
     )
     roles: Roles = Field(default={}, description=f"model by role: {', '.join(ROLES)}", examples=[{"analyst": "small"}])
     prices: Prices = Field(
         default={},
-        description="USD per million tokens by model; these take precedence over the list prices",
+        description="prices by model, in USD per million tokens; they override the list prices",
         examples=[{"large": {"input": 2.0, "output": 8.0, "cached": 0.5}, "small": {"input": 0.2, "output": 0.8}}],
     )
     timeout: float = Field(
         default=300.0,
         gt=0,
         allow_inf_nan=False,
-        description="maximum seconds of silence within an answer; a streaming answer may take longer",
+        description="maximum pause within an answer, in seconds; a streamed answer may take longer in total",
     )
     max_tokens: int | None = Field(
-        default=None, gt=0, description="maximum number of tokens of an answer (default: not sent)", examples=[16_000]
+        default=None, gt=0, description="maximum number of tokens in an answer (default: not sent)", examples=[16_000]
     )
-    retries: int = Field(default=5, ge=0, le=20, description="number of retries of a failed request")
-    in_flight: int = Field(default=8, ge=1, description="maximum number of concurrent calls of a run")
+    retries: int = Field(default=5, ge=0, le=20, description="maximum number of retries of a failed request")
+    in_flight: int = Field(default=8, ge=1, description="maximum number of concurrent calls in a run")
     fallback: tuple[FallbackSection, ...] = Field(
         default=(),
-        description="endpoints to try in order if the first does not answer, each a table [[models.fallback]]",
+        description="endpoints to try in order if the first does not answer; each has a table [[models.fallback]]",
         examples=[[{"base_url": "https://other.example/v1", "key": "OTHER_API_KEY", "model": "large"}]],
     )
     builtin_last: bool = Field(default=False, description="use the rule-based model when no endpoint answers")

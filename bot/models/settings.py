@@ -22,7 +22,7 @@ def _sendable(key: SecretStr) -> SecretStr:
     """Return the key without the line end that a file or a shell left on it."""
     value = key.get_secret_value().strip()
     if not (value and value.isascii() and value.isprintable()):
-        raise ValueError("is empty, or contains characters that no key has")
+        raise ValueError("is empty or contains invalid characters")
     return SecretStr(value)
 
 
@@ -152,7 +152,7 @@ class ModelSettings:
         key = self.environment.key(fallback.key)
         if key is None:
             raise UsageError(
-                f"fallback {number} under [models] has its key in {fallback.key}, which is not set: set it, or remove that "
+                f"fallback {number} under [models] reads its key from {fallback.key}, which is not set: set it, or remove that "
                 "[[models.fallback]] from bot.toml"
             )
         return key
@@ -188,14 +188,14 @@ class ModelSettings:
         hint = " (did you mean builtin?)" if is_almost_built_in(spec) else ""
         if not hint and model_name:
             hint = f" ({did_you_mean(kind, ('openai', 'recorded'))})"
-        raise UsageError(f"{spec!r} is not a model{hint}: use builtin, openai:NAME or recorded:DIR")
+        raise UsageError(f"unknown model {spec!r}{hint}: use builtin, openai:NAME or recorded:DIR")
 
     def _configured(self) -> ModelChoice:
         name = self.environment.openai_model or self.section.model
         if self.environment.openai_api_key is None and (self.base_url is None or name is None):
             if self.section.fallback:
                 raise UsageError(
-                    "fallback endpoints are configured, but no first one: set OPENAI_API_KEY, or base_url and model "
+                    "fallback endpoints are configured, but no first endpoint: set OPENAI_API_KEY, or base_url and model "
                     "under [models] in bot.toml; --model builtin needs neither"
                 )
             return ModelChoice("builtin")

@@ -35,7 +35,7 @@ class Usefulness:
             call = session.exec(select(ModelCall).where(ModelCall.run_id == run_id)).first()
         self._is_used = event is not None
         if call is not None:
-            self._why = "no answer of earlier starts was usable"
+            self._why = "no answer from earlier starts was usable"
 
     def ensure(self, role: str) -> None:
         """Ask nothing more for a role whose answers cannot be used.
@@ -44,7 +44,7 @@ class Usefulness:
             ModelUseless: those of the coder, or those in all roles, were of no use.
             ModelRefused: those of this role were, and others go on.
         """
-        self._why = self._why or "none came in time"
+        self._why = self._why or "no answer arrived in time"
         if self._one_model and not self._is_used and self._in_a_row.total() >= MOST_UNUSABLE:
             raise ModelUseless(self._sentence(self._in_a_row.total(), self._why))
         if self._in_a_row[role] >= MOST_UNUSABLE:
@@ -77,7 +77,7 @@ class Usefulness:
         return None if self._is_used else self._why
 
     def _sentence(self, count: int, reason: str | None, role: str | None = None) -> str:
-        return f"{count} answers in a row{f' of the {role}' if role else ''} were unusable; the last: {reason}"
+        return f"{count} consecutive answers{f' from the {role}' if role else ''} were unusable; the last: {reason}"
 
 
 def why_unusable(prompt: Prompt[Any], text: str) -> str | None:

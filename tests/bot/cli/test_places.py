@@ -95,7 +95,7 @@ def test_a_mistyped_agent_and_model_are_answered_with_the_nearest(bot: Bot, snap
     assert (status, said.splitlines()[-1]) == (2, "bot: --agent: 'comnd': unknown agent; did you mean comind?")
     status, _, said = bot("replay", snapshots / "digits", "--model", "builtn", cwd=snapshots)
     assert status == 2
-    assert "bot: 'builtn' is not a model (did you mean builtin?)" in said
+    assert "bot: unknown model 'builtn' (did you mean builtin?)" in said
 
 
 def test_a_competition_may_be_named_by_its_address_and_a_mistyped_one_is_answered(bot: Bot, tmp_path: Path) -> None:

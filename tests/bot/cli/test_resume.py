@@ -129,7 +129,7 @@ def test_a_run_goes_on_on_the_fleet_that_it_began_with_unless_another_is_named(b
     settings = [begun.model_copy(update={"fleet": fleet}) for fleet in ("auto", None)]
     on_fleet, here = (run.folder.path for run in prepare([(snapshot, one) for one in settings], tmp_path, now))
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UsageError, match=r"a fleet is named \(auto\), and Ray is not installed"):
+    with pytest.raises(UsageError, match=r"the fleet at auto requires Ray, which is not installed"):
         bot("resume", on_fleet)
-    with pytest.raises(UsageError, match=r"a fleet is named \(ray://there:1\)"):
+    with pytest.raises(UsageError, match=r"the fleet at ray://there:1 requires Ray"):
         bot("resume", here, "--fleet", "ray://there:1")

@@ -112,13 +112,16 @@ def lived_through(world: World, cluster: Nodes, *, in_lab: bool = False) -> None
         engines[-1].wait()
 
 
+_LOST = re.compile(r"[Ff]leet node \S+ was lost")
+
+
 def kill(world: World, cluster: Nodes, engines: "list[subprocess.Popen[bytes]]", *, in_lab: bool) -> None:
     memory = Memory()
     assert wait_until(lambda: bool(re.search(r": (draft|lab \d)", world.log())), 300), world.log()
     assert wait_until(lambda: bool(busy(cluster)), 300), world.log()
     [lost, *_] = busy(cluster)
     cluster.kill(lost)
-    assert wait_until(lambda: "of the fleet was lost" in reasons(world), 120), world.log()
+    assert wait_until(lambda: bool(_LOST.search(reasons(world))), 120), world.log()
     if in_lab:
         at_work: list[str] = []
 
@@ -171,7 +174,7 @@ def lost_in_lab(world: World) -> set[tuple[int, int]]:
     working = {
         (one["lab"], one["turn"]) for one in (json.loads(data) for (data,) in told) if "touch second" in one["command"]
     }
-    return working & {(lab, turn) for lab, turn, text in seen if text is not None and "of the fleet was lost" in text}
+    return working & {(lab, turn) for lab, turn, text in seen if text is not None and _LOST.search(text)}
 
 
 def reasons(world: World) -> str:

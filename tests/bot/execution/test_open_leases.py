@@ -14,7 +14,7 @@ from state.errors import UsageError
 def test_without_ray_the_command_that_installs_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with (
-        pytest.raises(UsageError, match=r"Ray is not installed: pip install 'kaggle-bot\[fleet\]'"),
+        pytest.raises(UsageError, match=r"requires Ray, which is not installed: pip install 'kaggle-bot\[fleet\]'"),
         open_leases(LeaseSettings(), 0, FleetSettings(address="auto")),
     ):
         pass

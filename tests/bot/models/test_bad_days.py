@@ -66,7 +66,7 @@ async def test_a_passing_trouble_is_tried_again(bad: Reply) -> None:
     [
         (failure(400, "Your credit balance is too low to access the API."), "out of credit"),
         (failure(403, "Your team has used all available credits."), "out of credit"),
-        (Reply(body={"error": {"message": "there is none such", "code": "model_not_found"}}), "name of the model"),
+        (Reply(body={"error": {"message": "there is none such", "code": "model_not_found"}}), "and the model's name"),
         (Reply(body={"object": "error", "message": "there is none such", "code": 404}), "the model's name"),
         (answer(error={"code": 401, "message": "upstream key"}), "check OPENAI_API_KEY"),
         (Reply(body=PAGE), "'502 Bad Gateway'; check OPENAI_BASE_URL"),
@@ -115,7 +115,7 @@ async def test_parts_without_text_are_left_out() -> None:
 async def test_a_byte_now_and_then_does_not_stretch_the_time_limit_of_the_call() -> None:
     with (
         ScriptedEndpoint([Reply(GOOD, drip=0.05)]) as endpoint,
-        pytest.raises(ModelUnavailable, match=r"no answer within 0\.5 s"),
+        pytest.raises(ModelUnavailable, match=r"did not answer within 0\.5 s"),
     ):
         await ask(endpoint, seconds=0.5)
 
@@ -167,7 +167,7 @@ async def test_an_answer_is_utf8_whatever_its_header_says(charset: str) -> None:
 
 async def test_a_host_that_has_no_address_is_unavailable() -> None:
     async with model_at("http://nowhere.invalid/v1", retries=1) as model:
-        with pytest.raises(ModelUnavailable, match=r"no connection to the endpoint of gpt-x.*: .+ \(tries: 2\)"):
+        with pytest.raises(ModelUnavailable, match=r"could not connect to gpt-x's endpoint.*: .+ \(attempts: 2\)"):
             await model.complete(Question(), role="coder", limits=CallLimits())
 
 

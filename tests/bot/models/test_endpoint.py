@@ -158,7 +158,7 @@ async def test_silent_endpoint_is_given_up_and_not_asked_again_while_it_may_stil
 async def test_silent_endpoint_is_given_up_after_the_time_limit_of_the_call() -> None:
     with (
         ScriptedEndpoint([Reply(GOOD, delay=30.0)]) as endpoint,
-        pytest.raises(ModelUnavailable, match=r"no answer within 0\.3 s"),
+        pytest.raises(ModelUnavailable, match=r"did not answer within 0\.3 s"),
     ):
         await ask(endpoint, seconds=0.3)
 
@@ -167,7 +167,7 @@ async def test_nobody_listening_is_unavailable() -> None:
     with ScriptedEndpoint([GOOD]) as endpoint:
         url = endpoint.url
     async with model_at(url) as model:
-        with pytest.raises(ModelUnavailable, match="no connection to the endpoint of gpt-x"):
+        with pytest.raises(ModelUnavailable, match="could not connect to gpt-x's endpoint"):
             await model.complete(Question(), role="coder", limits=CallLimits())
 
 
@@ -178,7 +178,7 @@ async def test_nobody_listening_is_unavailable() -> None:
         (failure(402, "Payment required"), "out of credit"),
         (failure(403, "Project has no access"), "check OPENAI_API_KEY"),
         (failure(404, "The model `gpt-x` does not exist", "model_not_found"), "check the model's name"),
-        (failure(400, "Unknown model gpt-x", "model_not_found"), "the name of the model"),
+        (failure(400, "Unknown model gpt-x", "model_not_found"), "and the model's name"),
         (failure(400, "Unsupported parameter: 'temperature'"), "check OPENAI_BASE_URL"),
         (failure(429, "You exceeded your current quota", "insufficient_quota"), "out of credit"),
         (Reply(body="<html>Welcome to nginx</html>"), "is not a chat completion"),
@@ -224,7 +224,7 @@ async def test_a_prompt_at_which_an_endpoint_fails_is_asked_once_more_where_othe
     down = failure(500, "internal error")
     with ScriptedEndpoint([down, down, Reply("Yes."), last]) as endpoint:
         if usage is None:
-            with pytest.raises(EmptyAnswer, match="refuses only this one") as caught:
+            with pytest.raises(EmptyAnswer, match="rejects only this one") as caught:
                 await ask(endpoint, retries=1)
             assert isinstance(caught.value.reply, Completion) and caught.value.reply.usage == Usage(100, 20)
         else:

@@ -131,7 +131,7 @@ def test_key_that_is_not_set_is_refused_where_it_would_be_needed(tmp_path: Path)
     found = settings(tmp_path, fallback("http://h/v1", 'key = "OTHER_API_KEY"'))
     for spec in (None, "openai:x"):
         with pytest.raises(
-            UsageError, match=r"fallback 1 under .* has its key in OTHER_API_KEY, which is not set: set it"
+            UsageError, match=r"fallback 1 under .* reads its key from OTHER_API_KEY, which is not set: set it"
         ):
             found.resolve(spec)
     assert found.resolve("builtin").kind == "builtin"
@@ -169,10 +169,10 @@ def test_key_that_could_not_be_sent_is_refused_without_being_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.setenv("OTHER_API_KEY", value)
-    with pytest.raises(UsageError, match=r"^OTHER_API_KEY: .*is empty, or contains characters that no key has$"):
+    with pytest.raises(UsageError, match=r"^OTHER_API_KEY: .*is empty or contains invalid characters$"):
         settings(tmp_path, fallback("http://h/v1", 'key = "OTHER_API_KEY"')).resolve(None)
     monkeypatch.setenv("OPENAI_API_KEY", value)
-    with pytest.raises(UsageError, match=r"^OPENAI_API_KEY: .*is empty, or contains characters that no key has$"):
+    with pytest.raises(UsageError, match=r"^OPENAI_API_KEY: .*is empty or contains invalid characters$"):
         Environment.read()
 
 
@@ -187,7 +187,7 @@ def test_line_end_behind_a_key_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
     [
         ('base_url = "h/v1"', "4: models.fallback.1.base_url must start with http://"),
         ('base_url = "http:///v1"', "4: models.fallback.1.base_url must contain a host"),
-        ('base_url = "http://h:99999/v1"', "4: models.fallback.1.base_url must contain a host, and a port"),
+        ('base_url = "http://h:99999/v1"', "4: models.fallback.1.base_url must contain a host; a port"),
         (
             'base_url = "http://h/v1"\nkey = "other-42"',
             r"5: models.fallback.1.key must be the name of an environment variable(?!.*42)",
@@ -209,7 +209,7 @@ def test_wrong_fallback_is_refused_with_what_is_wrong(tmp_path: Path, table: str
 def test_fallbacks_without_a_first_endpoint_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bot.toml"
     path.write_text('[[models.fallback]]\nbase_url = "http://h/v1"\nmodel = "m"')
-    with pytest.raises(UsageError, match="no first one: set OPENAI_API_KEY"):
+    with pytest.raises(UsageError, match="no first endpoint: set OPENAI_API_KEY"):
         ModelSettings(Environment(), read_settings(path).models).resolve(None)
 
 

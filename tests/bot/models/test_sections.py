@@ -19,5 +19,5 @@ def test_another_role_is_refused_with_the_nearest_that_there_is() -> None:
     assert ModelsSection(roles={"coder": "m"}).roles == {"coder": "m"}
     with pytest.raises(ValidationError, match=r"is not a role; did you mean reviewer\?"):
         ModelsSection(roles={"reviwer": "m"})
-    with pytest.raises(ValidationError, match="is not a role; the roles are analyst, proposer"):
+    with pytest.raises(ValidationError, match="is not a role; valid roles: analyst, proposer"):
         ModelsSection(roles={"zzz": "m"})

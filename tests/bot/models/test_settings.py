@@ -92,7 +92,7 @@ def test_recording_is_a_folder_that_is_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spec", ["", "openai", "openai:", "recorded:", "gpt-4o", "builtin:x", "Builtin"])
 def test_anything_else_is_no_model(tmp_path: Path, spec: str) -> None:
-    with pytest.raises(UsageError, match="is not a model"):
+    with pytest.raises(UsageError, match="unknown model"):
         settings(None, tmp_path, key="k").resolve(spec)
 
 

@@ -198,7 +198,7 @@ async def test_an_answer_that_breaks_off_is_asked_for_once_more_and_both_are_cha
 
 async def test_an_answer_that_breaks_off_twice_is_an_error_of_its_own_with_the_cost_of_both() -> None:
     with ScriptedEndpoint([Reply(events=HALF)]) as endpoint:
-        with pytest.raises(BrokenOff, match="the answer of gpt-x was interrupted") as caught:
+        with pytest.raises(BrokenOff, match="the answer from gpt-x was interrupted") as caught:
             await ask(endpoint)
         assert len(endpoint.requests) == 2
     cost = pytest.approx((16 * 1.0 + 10 * 10.0) / 1e6)
