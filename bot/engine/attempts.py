@@ -135,7 +135,7 @@ def attempt(context: RunContext, node: int) -> NodeFeedback:
         seconds=0.0 if last is None else last.seconds,
         findings=(
             *(guard.sentence for guard in guards if guard.verdict == "suspicious"),
-            *(f"at Kaggle its notebook failed: {s.reason} {s.log[-_LOG:]}".rstrip() for s in failed_at_kaggle),
+            *(f"its notebook failed on Kaggle: {s.reason} {s.log[-_LOG:]}".rstrip() for s in failed_at_kaggle),
         ),
     )
 

@@ -123,7 +123,7 @@ class Blending:
 
     def _record_none(self, candidates: Sequence[int], reason: str) -> None:
         with self._context.store.write() as tx:
-            sentence = f"nothing is blended: {reason}"
+            sentence = f"no blend: {reason}"
             tx.record(BLENDED, run_id=self._context.run_id, of=list(candidates), sentence=sentence)
 
     async def _fit(self, members: Sequence[Member]) -> BlendFit:
@@ -154,7 +154,7 @@ class Blending:
                 noise=score.std_error,
                 gain=None if gain is None else gain.value,
                 gain_error=None if gain is None else gain.std_error,
-                sentence=f"the blend of {members_in_words(recipe.weights)} has the score {score.value:.6g}",
+                sentence=f"the blend of {members_in_words(recipe.weights)} scores {score.value:.6g}",
             )
         return BlendFit(blended, candidates)
 

@@ -42,7 +42,7 @@ class Decisions:
     async def look(self, action: Action) -> int:
         """Return the number of the node of a lab's scored script (`action.lab`, `action.look`); the same when called again."""
         if action.lab is None:
-            raise ValueError("a look belongs to a lab")
+            raise ValueError("a scored script must belong to a lab")
         if action.look <= 1:
             return action.lab
         for number, decided_action in self:

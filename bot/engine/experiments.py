@@ -162,7 +162,7 @@ class ExperimentLog:
         async with self.numbering:
             experiments = self.all()
             if len(experiments) >= _MAX_EXPERIMENTS:
-                raise InvalidSubmission(f"{_MAX_EXPERIMENTS} experiments were logged, the maximum of a run")
+                raise InvalidSubmission(f"this run has reached its limit of {_MAX_EXPERIMENTS} experiments")
             for name in logged.uses:
                 self.by_name(name)
             reference_of_gain = self._comparison(logged)
@@ -184,7 +184,7 @@ class ExperimentLog:
             return next((e for e in comparable if e.result.arrays.oof or not folded), None)
         comparison = self.by_name(logged.compare_to)
         if folded and not comparison.result.arrays.oof:
-            raise InvalidSubmission(f"{comparison.name} has no predictions out of fold to compare with")
+            raise InvalidSubmission(f"{comparison.name} has no out-of-fold predictions to compare with")
         return comparison
 
     async def _score(
@@ -198,7 +198,7 @@ class ExperimentLog:
         experiments: Sequence[Experiment],
     ) -> ScoredExperiment:
         answers = [e.result.check for e in experiments if e.result.check != "not checked"]
-        checked = len(answers) < MOST_CHECKS and answers.count("gains less than its folds promise") < MOST_BLAMES
+        checked = len(answers) < MOST_CHECKS and answers.count("gains less than its folds suggest") < MOST_BLAMES
         return await self.worker.score_experiment(
             folds,
             view,

@@ -102,19 +102,21 @@ class PortfolioFits:
         log, executor = self.log, self.log.executor
         folds = await executor.fold_view()
         if folds is None:
-            raise InvalidSubmission("no portfolio can be fitted: this run has no folds")
+            raise InvalidSubmission("cannot fit a portfolio: this run has no folds")
         if missing := [role for role in ("train", "validation", "test") if role not in files]:
-            raise InvalidSubmission(f"features of the {missing[0]} rows are missing")
+            raise InvalidSubmission(f"features for the {missing[0]} rows are missing")
         requests = self.requests()
         if len(requests) >= _MOST_FITS:
-            raise InvalidSubmission(f"{_MOST_FITS} fits were requested, the maximum of a run")
+            raise InvalidSubmission(f"this run has reached its limit of {_MOST_FITS} fits")
         names, number, free_name = {request.name for request in requests}, 2, name
         while free_name in names or any(e.name == free_name for e in log.all()):
             free_name, number = f"{name}-{number}", number + 1
         try:
             columns = tuple(map(int, categories)), tuple(map(int, encode))
         except ValueError:
-            raise InvalidSubmission("columns are numbered from 0, unless features are data frames") from None
+            raise InvalidSubmission(
+                "columns must be numbers, counted from 0, unless the features are data frames"
+            ) from None
         staging = self.folder / f".{free_name}"
         shutil.rmtree(staging, ignore_errors=True)
         (staging / "features").mkdir(parents=True)
@@ -132,8 +134,8 @@ class PortfolioFits:
         staging.replace(self.folder / free_name)
         self._changed.set()
         return (
-            f"{free_name}: {len(CONFIGURATIONS)} models are fitted in idle time, cheap ones first; each becomes the experiment "
-            f"{free_name}/MODEL, and `lab wait {free_name}` waits for them"
+            f"{free_name}: {len(CONFIGURATIONS)} models will be fitted in idle time, the cheapest first; each becomes "
+            f"the experiment {free_name}/MODEL, and `lab wait {free_name}` waits for them"
         )
 
     async def add_plain(self, script: str) -> None:
@@ -156,7 +158,7 @@ class PortfolioFits:
             files = {path.stem: path for path in folder.glob("*.npz")}
             if not files:
                 raise InvalidSubmission(f"no features were written: {_last_line(outcome.output)}")
-            await self.add(PLAIN, files, position, note="plain features, by the engine")
+            await self.add(PLAIN, files, position, note="plain features from the engine")
 
     def withdraw(self, name: str) -> bool:
         """Fit no more models on these features; return whether this name was requested."""
@@ -220,7 +222,7 @@ class PortfolioFits:
         name = f"fit-{request.name}-{model}"
         async with self._fitted_model(request, model, self.folder / request.name, name) as arrays:
             if not (self.folder / request.name).exists():
-                raise _SkippedModel(f"{request.name} was withdrawn meanwhile")
+                raise _SkippedModel(f"{request.name} has been withdrawn")
             meta = json.loads((arrays / "meta.json").read_text(encoding="utf-8"))
             logged = Logged(
                 f"{request.name}/{model}",

@@ -31,8 +31,8 @@ _TWICE, _SHARE = 2.0, 0.1
 _SMALL_DIFFERENCE = 0.01
 """Negligible relative difference of two scores of the same rows, if their noise is unknown."""
 _LOCATION = (
-    " There the folder BOT_DATA holds the competition's files with other test rows: other ids, in another number and order; "
-    "BOT_WEIGHTS holds what solution.py left in weights/; nothing else is there, and no network."
+    " In this check the folder BOT_DATA contains the competition's files with different test rows: their ids, number and order "
+    "differ. BOT_WEIGHTS contains what solution.py left in weights/. There is nothing else, and no network."
 )
 
 
@@ -124,7 +124,7 @@ async def _check(context: RunContext, node: int, lease: Lease | None) -> Noteboo
     executor, limits = context.executor, context.notebook_limits
     failure = "its notebook cannot be checked locally"
     if executor.self_reported is not None:
-        return NotebookCheckResult(reason=f"{failure}, as no rows are withheld: {executor.self_reported}")
+        return NotebookCheckResult(reason=f"{failure} because no rows are withheld: {executor.self_reported}")
     try:
         views = [await executor.view(name) for name in (REHEARSAL_FEW, REHEARSAL)]
     except UnsupportedLayout as error:
@@ -158,8 +158,8 @@ async def _check(context: RunContext, node: int, lease: Lease | None) -> Noteboo
     if reason is None and scaled > allowed:
         reason = (
             f"{stage.script.name} is too slow: it took {first.seconds:.1f} s for {fewer:,} test rows and "
-            f"{second.seconds:.1f} s for {more_rows:,}, so {scaled:,.0f} s are expected for the {hidden:,} hidden ones; "
-            f"{allowed:,.0f} s may be used ({SHARE:.0%} of the limit of {limits.hours:g} h)"
+            f"{second.seconds:.1f} s for {more_rows:,}, so {scaled:,.0f} s are expected for the {hidden:,} hidden rows; "
+            f"at most {allowed:,.0f} s are allowed ({SHARE:.0%} of the limit of {limits.hours:g} h)"
         )
     await asyncio.to_thread(shutil.rmtree, flat, True)
     await asyncio.to_thread(trim_weights, context)
@@ -170,11 +170,11 @@ def _failure(stage: StagedNotebook, execution: ExecutionRecord, rows: int, limit
     """Return why a run has no file that could be scored; None if it has one."""
     name = stage.script.name
     if execution.reason is ExitReason.TIMED_OUT:
-        return f"{name} did not end within {limit:.0f} s on {rows:,} test rows in its local check"
+        return f"{name} did not finish its local check on {rows:,} test rows within {limit:.0f} s"
     if execution.fault is None:
         return None
     location = "" if stage.script.trains else _LOCATION
-    return f"{name} failed in its local check on {rows:,} test rows: {execution.fault.removesuffix('.')}.{location}"
+    return f"{name} failed its local check on {rows:,} test rows: {execution.fault.removesuffix('.')}.{location}"
 
 
 def _disagrees(
@@ -192,11 +192,14 @@ def _disagrees(
     error = "" if noise is None else f" ± {noise:.2g}"
     if blends:
         name = card.metric.name
-        return f"on the same validation rows the notebook's {name} is {notebook_score:.6g}, the blend's {own_score:.6g}{error}"
+        return (
+            f"on the same validation rows, {name} is {notebook_score:.6g} for the notebook and {own_score:.6g} for the "
+            f"blend{error}"
+        )
     return (
-        f"infer.py does not predict what solution.py predicts: on the same validation rows its {card.metric.name} is "
-        f"{notebook_score:.6g}, that of solution.py {own_score:.6g}{error}. It must read the test rows of BOT_DATA, make their "
-        "features as in training from the files in weights/, and write one row for each id of the sample submission there."
+        f"infer.py and solution.py predict differently: on the same validation rows, {card.metric.name} is {notebook_score:.6g} "
+        f"for infer.py and {own_score:.6g} for solution.py{error}. infer.py must read the test rows in BOT_DATA, build their "
+        "features as in training from the files in weights/, and write one row for each id in the sample submission there."
     )
 
 

@@ -42,6 +42,6 @@ class RetryBudget:
         if not is_external and self._tries >= _TRIES:
             return False
         wait = min(_FIRST_WAIT * 2.0 ** (self._tries - 1), _LONGEST_WAIT, max(1.0, self._seconds / 2))
-        self._say(f"waiting {wait:.0f} s, as {error}")
+        self._say(f"waiting {wait:.0f} s: {error}")
         await self._pause(wait)
         return True

@@ -57,7 +57,7 @@ _VIEWS = {"full": "all data", "holdout": "the hold-out view", "sample": "a sampl
 _IDLE_EVENTS = 40
 """Latest events of idle work, among them the starts of all that is unfinished."""
 _SELF_REPORTED = (
-    "no labels could be withheld, so its scores are self-reported: scripts print them, and they are not checked"
+    "no labels could be withheld, so its scores are self-reported: scripts print them, and they are not verified"
 )
 
 
@@ -161,7 +161,7 @@ class RunRecord:
     def load(cls, session: Session, run_id: str, as_of: datetime | None = None, *, final: bool = False) -> Self:
         """Return a run's record. Raises UsageError if the database does not know the run."""
         if (row := session.get(Run, run_id)) is None:
-            raise UsageError(f"the database does not know the run {run_id}")
+            raise UsageError(f"run {run_id} not found in the database")
         return cls(session, row, as_of, final=final)
 
     @property
@@ -386,9 +386,9 @@ class RunRecord:
         steps = {step.node: step for step in self._unfinished_steps if step.name.startswith(("lab.turn", "turn:"))}
         for lab in self.labs if steps else ():
             if lab.ended_at is None and (step := steps.get(lab.id)) is not None:
-                action = "waits for its model"
+                action = "waiting for its model"
                 if step.name == "lab.turn":
-                    action = command_of(self._session, self.id, lab.id, step.attempt) or "its coding agent works"
+                    action = command_of(self._session, self.id, lab.id, step.attempt) or "its coding agent is working"
                 yield Doing(None, action, iso(step.started_at), lab=lab.id)
 
     def _idle_work(self) -> Iterator[Doing]:

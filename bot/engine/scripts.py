@@ -98,8 +98,8 @@ def _doubtful(context: RunContext, node: int, fault: str) -> bool:
     if alike_count != SUSPICIOUS:
         return False
     context.say(
-        f"node {node}: {alike_count + 1} different scripts failed in the debug run with the same message, which may be the "
-        f"engine's fault; this one runs on the full hold-out view: {fault}"
+        f"node {node}: {alike_count + 1} different scripts failed in the debug run with the same message. The engine may be at "
+        f"fault, so this script runs on the full hold-out view: {fault}"
     )
     return True
 

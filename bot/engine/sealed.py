@@ -263,7 +263,8 @@ class SealedRuns:
         folder = executor.folder.labs / f"sealed{experiment.node}"
         shutil.rmtree(folder, ignore_errors=True)
         work = executor.folder.labs / f"lab{experiment.lab}" / "work"
-        context.say(f"{'trying' if is_trial else 'fitting on all rows'}: {experiment.name}, in idle time")
+        work_name = f"trying to retrain {experiment.name}" if is_trial else f"fitting {experiment.name} on all rows"
+        context.say(f"in idle time: {work_name}")
         try:
             for name in ("work", "logs", "socket"):
                 (folder / name).mkdir(parents=True)
@@ -281,7 +282,6 @@ class SealedRuns:
             )
             mounts = await self._mounts(experiment, folder, "trial" if is_trial else "sealed")
             request = replace(copying, mounts=mounts, environment={_SEALED: f"/lab/work/{_KEPT_FOLDER}"})
-            work_name = f"tries to retrain {experiment.name}" if is_trial else f"fits {experiment.name} on all rows"
             with executor.reported_idle_work(work_name):
                 end = await self._command(experiment, copying, request)
             # Logged again it has the number that it has in the run, or none.
@@ -373,7 +373,7 @@ class SealedRuns:
         except LabDied as error:
             return _CommandEnd(f"its sandbox failed: {error}", over_limit=bool(_MEMORY_ERROR.search(str(error))))
         if result.timed_out:
-            return _CommandEnd("the run ended before its command did")
+            return _CommandEnd("the run ended before its command finished")
         if result.exit_code != 0:
             last = result.output.strip().rpartition("\n")[2][:200]
             over_limit = result.exit_code == _KILLED or bool(_MEMORY_ERROR.search(f"{last} {result.notice or ''}"))
@@ -386,7 +386,9 @@ class SealedRuns:
         context, arrays = self.context, experiment.result.arrays
         log, executor = context.experiments, context.executor
         if file is None and end.over_limit:
-            return "it needs more time or memory than commands have beside labs, so it waits for the end of all labs"
+            return (
+                "it needs more time or memory than commands get while labs run, so it waits until all labs have ended"
+            )
         if file is None:
             return end.reason or f"it logged no test predictions as {experiment.name}"
         folds = await executor.fold_view()

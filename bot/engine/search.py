@@ -93,7 +93,7 @@ class SolutionSearch:
         """Return when the user or the system asks to stop."""
         await self._interrupt.wait()
 
-    def interrupt(self, notice: str = "stopping: the best so far will be submitted") -> None:
+    def interrupt(self, notice: str = "stopping: the best node so far will be submitted") -> None:
         """Stop because the user or the system asked to; nodes in flight wait for the run to be resumed."""
         self._interrupt.set()
         self._context.say(notice)
@@ -190,7 +190,7 @@ class SolutionSearch:
         """Write and score the baselines in the idle time of labs; a failure ends nothing."""
         context = self._context
         for node, script in self._baselines():
-            context.say(f"node {node}: {script.plan} In idle time.")
+            context.say(f"node {node}, in idle time: {script.plan}")
             try:
                 await run_script(context, node, script, None, idle=True)
             except (BotError, OSError) as error:
@@ -314,7 +314,7 @@ class SolutionSearch:
             times = restart_node(tx, self._context.run_id, node)
             if times <= MOST_RESTARTS:
                 return True
-            error = f"the bot ended {times} times during its work, at the same step"
+            error = f"the bot stopped {times} times at the same step of this node"
             self._end_failed(tx, node, error)
         self._context.say(f"node {node} is abandoned: {error}")
         return False
@@ -405,7 +405,7 @@ class SolutionSearch:
         self._failures += not is_of_model
         if self._failures >= MOST_FAILURES * self._slots:
             self._broken = True
-            self.stop(f"{self._failures} failures in a row, the last: {text}")
+            self.stop(f"{self._failures} consecutive failures; the last: {text}")
 
     def _retry_budget(self) -> RetryBudget:
         context = self._context
@@ -420,7 +420,7 @@ class SolutionSearch:
     async def _fail(self, node: int | None, error: str, trace: str | None = None) -> None:
         """Record that a node has failed; wait for the database if it is unavailable."""
         context, retries = self._context, self._retry_budget()
-        context.say(f"{'reading posts' if node is None else f'node {node}'} was not finished: {error}")
+        context.say(f"{'reading posts' if node is None else f'node {node}'} did not finish: {error}")
         while True:
             try:
                 with context.store.write() as tx:

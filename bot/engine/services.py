@@ -211,10 +211,10 @@ async def open_context(
         with stopwatch.measure("views"):
             preview = await services.worker.preview(holdout.data, card, holdout.labels, suspicious)
         if executor.self_reported is not None:
-            say(f"cannot withhold labels, so scores are those that scripts print: {executor.self_reported}")
+            say(f"cannot withhold labels, so scores are self-reported by scripts: {executor.self_reported}")
         blends = settings.blend and executor.self_reported is None
         if blends and card.kind == "code" and (spaces := uncombined(card)) is not None:
-            say(f"nothing is blended: a notebook cannot combine what scripts predict here ({spaces})")
+            say(f"no ensemble: a notebook cannot combine predictions by {spaces}")
             blends = False
         simple: tuple[Script, ...] = ()
         if plan.own_data:
@@ -290,6 +290,6 @@ def _retriever(
         return None
     base = KnowledgeBase.read(settings.knowledge_base.folder)
     for problem in base.problems:
-        say(f"left out of the knowledge base: {problem}")
+        say(f"skipped in the knowledge base: {problem}")
     task = TaskQuery(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
     return Retriever(task, base, similarity, asker, steps, plan.id, clock, settings.knowledge)

@@ -41,15 +41,15 @@ class SearchOptions(ClosedModel):
     seed: Annotated[int, Option()] = Field(default=0, description="seed of all random choices")
     blend: Annotated[bool | None, Option()] = Field(
         default=None,
-        description="combine predictions into an ensemble (default: yes, except for agents whose papers have none, such as aide)",
+        description="combine predictions into an ensemble (default: yes, except for agents whose papers do not, such as aide)",
         examples=[False],
     )
     knowledge: Annotated[KnowledgeMode, Option()] = Field(
         default="clock",
-        description="entries of the knowledge base that prompts may contain: those known at the clock's time, all, or none",
+        description="knowledge base entries that prompts may contain: those known at the simulated time (clock), all, or none",
     )
-    budget: Caps = Field(default=Caps(), description="Caps on one run, its spending before a resume included.")
-    watch: RuleSettings = Field(default=RuleSettings(), description="When a running script is stopped early.")
+    budget: Caps = Field(default=Caps(), description="Caps on one run, including what it spent before a resume.")
+    watch: RuleSettings = Field(default=RuleSettings(), description="When to stop a running script early.")
 
 
 class MachineOptions(ClosedModel):
@@ -57,17 +57,17 @@ class MachineOptions(ClosedModel):
 
     # The papers' first budget for a competition.
     time: Annotated[Seconds, Option()] = Field(
-        default=5 * 3600.0, description="wall time of a run until its exit, such as 90s, 5m or 5h"
+        default=5 * 3600.0, description="wall time of a run until it exits, such as 90s, 5m or 5h"
     )
     steps: Annotated[int | None, Option()] = Field(
         default=None, ge=1, description="maximum number of nodes, including the baseline", examples=[20]
     )
     split_seed: Annotated[int, Option()] = Field(
-        default=0, description="seed of the withheld rows; runs with the same one can be compared"
+        default=0, description="seed that selects the withheld rows; runs with the same seed can be compared"
     )
     parallel: Annotated[int, Option()] = Field(default=1, ge=1, description="number of nodes to work on in parallel")
     sandbox: Annotated[BackEndChoice, Option()] = Field(
-        default="auto", description="where generated code runs; auto: the first of these that works"
+        default="auto", description="where generated code runs (auto: the first sandbox that works)"
     )
     cpus: Annotated[int | None, Option()] = Field(
         default=None,
@@ -84,21 +84,25 @@ class RunSettings(SearchOptions, MachineOptions):
     """One run's settings, with the consequences of the options on this machine."""
 
     model: str = Field(default="builtin", description="`builtin`, `openai:NAME` or `recorded:DIR`")
-    roles: dict[str, str] = Field(default={}, description="the model of a role, where it is not that of `model`")
-    record: Path | None = Field(default=None, description="folder that receives a recording of every model call")
+    roles: dict[str, str] = Field(default={}, description="model for each role that does not use `model`")
+    record: Path | None = Field(default=None, description="folder in which every model call is recorded")
     blend: bool = True
     cpus: int = Field(ge=1)
     gpus: int = Field(default=0, ge=0)
-    image: str | None = Field(default=None, description="name and id of the image that containers are made from")
-    runtime: str | None = Field(default=None, description="of containers; none: the engine's default")
-    environment: str | None = Field(default=None, description="that scripts run with; none: the bot's own packages")
-    memory_bytes: int = Field(default=Limits.memory_bytes, gt=0, description="of one script")
-    written_bytes: int = Field(default=Limits.written_bytes, gt=0, description="that one script may write")
+    image: str | None = Field(default=None, description="name and ID of the image for containers")
+    runtime: str | None = Field(default=None, description="container runtime (default: the container engine's default)")
+    environment: str | None = Field(
+        default=None, description="Python environment for scripts (default: the bot's own packages)"
+    )
+    memory_bytes: int = Field(default=Limits.memory_bytes, gt=0, description="maximum memory of one script, in bytes")
+    written_bytes: int = Field(
+        default=Limits.written_bytes, gt=0, description="maximum bytes that one script may write"
+    )
     config: Path | None = Field(default=None, description="bot.toml")
-    calls_in_flight: int = Field(default=8, ge=1, description="model calls at once, over the whole run")
+    calls_in_flight: int = Field(default=8, ge=1, description="maximum number of concurrent model calls in the run")
     budget_of_all: BudgetSettings = BudgetSettings()
     knowledge_base: KnowledgeSettings = KnowledgeSettings()
-    weights: Path | None = Field(default=None, description="folder of pretrained weights; none: go without")
+    weights: Path | None = Field(default=None, description="folder with pretrained weights (default: no weights)")
 
     @property
     def limits(self) -> Limits:

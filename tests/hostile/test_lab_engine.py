@@ -132,7 +132,7 @@ async def test_labels_of_validation_rows_cannot_be_read_off_answers_to_experimen
         shown_to_coders = everything_shown(context, await head_of_lab(context))
     assert len({kept[f"probe{n}"].holdout for n in range(3)}) == 3, "the engine itself sees what they are worth"
     told = [answer.text.replace(f"probe{n}", "NAME") for n, answer in enumerate(answers)]
-    phrases = ("agrees", "gains less than its folds promise", "not checked")
+    phrases = ("agrees", "gains less than its folds suggest", "not checked")
     for phrase in phrases:
         told = [text.replace(f"on validation rows: {phrase}", "PHRASE") for text in told]
     assert len(set(told)) == 1 and "PHRASE" in told[0]
@@ -142,7 +142,7 @@ async def test_labels_of_validation_rows_cannot_be_read_off_answers_to_experimen
         result = kept[answer.data.name]
         assert f"{result.score:.5g}" not in answer.text + shown_to_coders
         assert result.gain is None or f"{result.gain.value:.5g}" not in answer.text
-    assert lent.status == 1 and "no predictions out of fold" in lent.text
+    assert lent.status == 1 and "no out-of-fold predictions" in lent.text
 
 
 async def head_of_lab(context: RunContext) -> str:

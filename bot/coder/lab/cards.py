@@ -144,7 +144,7 @@ def answer(context: RunContext, experiment: Experiment, *, verbose: bool = False
             "by column: " + ", ".join(f"{in_quotes(name, 80)} {score:.5g}" for name, score in result.columns.items())
         )
     lines += [f"warning: {text}" for text in result.warnings]
-    if checked or result.check == "gains less than its folds promise":
+    if checked or result.check == "gains less than its folds suggest":
         lines.append(f"check against leaks, on validation rows: {result.check}")
     if result.arrays.test is None:
         lines.append("without test predictions it cannot be submitted; log it again with --test")

@@ -13,7 +13,7 @@ TargetKind = Literal["number", "binary", "multiclass", "ordered", "multilabel"]
 FoldKind = Literal["random", "stratified", "grouped", "forward"]
 """`grouped`: what has one value of the column is in one fold, be it a group or a time; `forward`: fold k is predicted from
 the folds before it, and from the rows of fold -1, alone."""
-LeakCheck = Literal["agrees", "gains less than its folds promise", "not checked"]
+LeakCheck = Literal["agrees", "gains less than its folds suggest", "not checked"]
 
 
 @dataclass(frozen=True)

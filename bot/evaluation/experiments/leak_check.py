@@ -103,7 +103,7 @@ def compare_gains(out_of_fold: Gain, by_fold: Sequence[Gain], holdout: Gain, sha
     # A model of other rows is another one (Nadeau and Bengio 2003, "Inference for the generalization error").
     error = math.sqrt(oof_variance + holdout_variance * (1 + share) + _between(by_fold))
     excess = out_of_fold.value - holdout.value
-    return "gains less than its folds promise" if excess > (ERRORS + BLUR * secret) * error else "agrees"
+    return "gains less than its folds suggest" if excess > (ERRORS + BLUR * secret) * error else "agrees"
 
 
 def _between(gains: Sequence[Gain]) -> float:

@@ -127,7 +127,7 @@ async def test_features_that_do_not_fit_the_rows_are_refused_or_told_and_hold_up
         said: list[str] = []
         fits(context).say = said.append
         short, missing = await fit(two, "short", rows_left_out=3), await two(LabCall(Fit("none")))
-        assert missing.status == 1 and "features of the train rows are missing" in missing.text
+        assert missing.status == 1 and "features for the train rows are missing" in missing.text
         good = await fit(two, "good")
         assert good.status == 0
         working = asyncio.create_task(fits(context).keep_fitting())

@@ -24,7 +24,7 @@ from tests.bot.engine.parts import RUN
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.integration]
 
-_THERE = "There the folder BOT_DATA holds"
+_THERE = "In this check the folder BOT_DATA contains"
 _TEST = 'csv.DictReader(open(data / "test.csv"))'
 WRONG = {
     "hard-codes the number of rows": (
@@ -36,7 +36,7 @@ with open("submission.csv", "w") as file:
     for n in range(60):
         print(rows[n]["id"], 0.5, sep=",", file=file)
 """,
-        f"infer.py failed in its local check on 12 test rows: .*IndexError: list index out of range. {_THERE}",
+        f"infer.py failed its local check on 12 test rows: .*IndexError: list index out of range. {_THERE}",
     ),
     "reads the training view by its path": (
         INFER.replace('Path(os.environ["BOT_DATA"])', 'Path("/solution/work/data")'),
@@ -53,14 +53,14 @@ with open("submission.csv", "w") as file:
     "is too slow for the hidden rows": (
         INFER.replace("        p =", "        __import__('time').sleep(0.2)\n        p ="),
         r"infer.py is too slow: it took .* s for 12 test rows and .* s for 48, so 1\d\d s are expected for the 600 hidden "
-        r"ones; 60 s may be used \(60% of the limit of 0.0277778 h\)",
+        r"rows; at most 60 s are allowed \(60% of the limit of 0.0277778 h\)",
     ),
     "answers with what was predicted, in its order": (
         INFER.replace(f"for row in {_TEST}", f"for n, row in enumerate({_TEST})").replace(
             "        p =", '        p = json.loads((weights / "predictions.json").read_text())[n]\n        q ='
         ),
-        "infer.py does not predict what solution.py predicts: on the same validation rows its log_loss is 1.*, that of "
-        "solution.py 0.389",
+        "infer.py and solution.py predict differently: on the same validation rows, log_loss is 1.* for infer.py and "
+        "0.389.* for solution.py",
     ),
     "copies the file that was predicted in training": (
         'import os, shutil\nshutil.copy(os.environ["BOT_WEIGHTS"] + "/submission.csv", "submission.csv")\n',
@@ -131,7 +131,7 @@ async def test_without_a_second_script_the_notebook_trains_again_and_is_rehearse
         assert package.facts.runs == "train"
         assert [one.path for one in package.facts.weights] == ["sample_validation.csv", "validation.csv"]
         await score(context, 2, None, SOLUTION + "\nassert sum(1 for _ in open('data/test.csv')) == 61\n")
-        with pytest.raises(InvalidSubmission, match=r"solution.py failed in its local check on 12 test rows: .*Assert"):
+        with pytest.raises(InvalidSubmission, match=r"solution.py failed its local check on 12 test rows: .*Assert"):
             await made_package(context, 2, worker, tmp_path / "packages")
 
 

@@ -113,7 +113,7 @@ def test_of_several_live_runs_the_latest_counts_and_a_run_that_is_not_there_has_
             create_run(tx, id, competition="wine", agent="a", model="m", seed=0, cutoff=cutoff)
     with store.read() as session:
         assert latest_runs(session)["wine"].id == "old", "of two of one time the later name"
-        with pytest.raises(UsageError, match="does not know the run another"):
+        with pytest.raises(UsageError, match="run another not found in the database"):
             RunRecord.load(session, "another")
 
 

@@ -77,8 +77,8 @@ async def test_the_third_script_to_fail_with_a_sentence_is_run_on_the_holdout_in
     assert not trial.said
     assert [(await trial.run(500)).state for _ in range(2)] == ["valid", "valid"]
     assert trial.said[0] == (
-        "node 4: 3 different scripts failed in the debug run with the same message, which may be the engine's fault; "
-        "this one runs on the full hold-out view: "
+        "node 4: 3 different scripts failed in the debug run with the same message. The engine may be at fault, "
+        "so this script runs on the full hold-out view: "
         "the script ended with exit status 1: ValueError: 400 rows are too few"
     )
 

@@ -149,6 +149,6 @@ def test_a_truth_that_cannot_be_scored_is_reported_when_the_run_begins(bot: Bot,
     snapshot = relabelled(tmp_path / "s", "roc_auc", lambda n: 1)
     done = bot("replay", snapshot, "--model", "builtin", "--steps", 1, "--sandbox", "process")
     reason = "the truth in column label (1) is the same in all 300 rows"
-    assert "scores are those that scripts print: The metric roc_auc cannot score this view's labels" in done.output
+    assert "scores are self-reported by scripts: The metric roc_auc cannot score this view's labels" in done.output
     begun, _, rest = done.output.partition("node 1: ")
     assert reason in " ".join(begun.split()) and rest

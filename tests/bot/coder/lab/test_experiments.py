@@ -216,7 +216,7 @@ async def test_checks_that_blame_end_before_they_tell_labels(tmp_path: Path, mon
 
 def blame(context: RunContext, one: Experiment) -> None:
     """Let the check against leaks have blamed an experiment."""
-    result = SCORED_EXPERIMENT.dump_python(one.result, mode="json") | {"check": "gains less than its folds promise"}
+    result = SCORED_EXPERIMENT.dump_python(one.result, mode="json") | {"check": "gains less than its folds suggest"}
     with context.store.write() as tx:
         replace_result(tx, RUN, one.node, result)
 

@@ -38,7 +38,7 @@ def test_an_honest_experiment_agrees(numbers: Task) -> None:
 
 
 def test_a_leak_gains_less_than_its_folds_promise(numbers: Task) -> None:
-    assert phrases(numbers, 0.2, held=0.5)["gains less than its folds promise"] >= 9
+    assert phrases(numbers, 0.2, held=0.5)["gains less than its folds suggest"] >= 9
 
 
 def test_what_differs_in_few_rows_is_not_checked(numbers: Task) -> None:
@@ -55,5 +55,5 @@ def test_gains_that_differ_from_fold_to_fold_are_given_more_room() -> None:
     whole, held = Gain(1.0, 0.02, "base"), Gain(0.7, 0.05, "base")
     even = [Gain(1.0, 0.05, "base")] * 5
     uneven = [Gain(1.0 + 0.3 * at, 0.05, "base") for at in (-2, -1, 0, 1, 2)]
-    assert compare_gains(whole, even, held, 0.1, 0.0) == "gains less than its folds promise"
+    assert compare_gains(whole, even, held, 0.1, 0.0) == "gains less than its folds suggest"
     assert compare_gains(whole, uneven, held, 0.1, 0.0) == "agrees"
