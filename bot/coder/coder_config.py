@@ -129,7 +129,7 @@ CoderName = Annotated[str, AfterValidator(_name)]
 def _environment(variables: dict[str, str]) -> dict[str, str]:
     for name in variables:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise ValueError(f"must name variables; {name!r} is not a valid name")
+            raise ValueError(f"has an invalid variable name: {name!r}")
     return variables
 
 
@@ -140,39 +140,39 @@ class CoderSection(BaseModel):
 
     preset: Literal[tuple(PRESETS)] | None = Field(  # type: ignore[valid-type]
         default=None,
-        description="a built-in preset of command, dialect and variables; none: the preset with the table's name, if any",
+        description="built-in preset for command, dialect and variables (default: the preset with the table's name, if any)",
         examples=["codex"],
     )
     folder: SettingsPath | None = Field(
         default=None,
-        description="the folder that it is installed in; mounted read-only at the same path",
+        description="folder in which the agent is installed; mounted read-only at the same path",
         examples=["/opt/coders/codex"],
     )
     files: tuple[SettingsPath, ...] = Field(
         default=(),
-        description="other paths that it needs, such as node's; mounted read-only at the same paths",
+        description="other paths that the agent needs, such as the node program; mounted read-only at the same paths",
         examples=[["/usr/bin/node"]],
     )
     command: str | None = Field(
         default=None,
         min_length=1,
-        description="a line for bash that runs it to its end, started in /lab/work with its prompt in /lab/TASK.md; "
-        f"${FOLDER}, ${PROGRAM} (of a preset) and ${MODEL} are set",
+        description="bash command line that runs the agent to completion; it starts in /lab/work, with the prompt in "
+        f"/lab/TASK.md and with ${FOLDER}, ${PROGRAM} (for a preset) and ${MODEL} set",
         examples=['exec "$CODER_FOLDER/bin/agent" --model "$CODER_MODEL" </lab/TASK.md'],
     )
     environment: Annotated[dict[str, str], AfterValidator(_environment)] = Field(
         default={},
-        description="environment variables for it; no keys: it needs none and could read them",
+        description="environment variables for the agent; do not include keys: it needs none, and could read them",
         examples=[{"AGENT_TELEMETRY": "off"}],
     )
     dialect: Dialect | None = Field(
         default=None,
-        description="its API: chat completions, responses or messages",
+        description="API that the agent uses: chat completions, responses or messages",
         examples=["chat"],
     )
     models: tuple[str, ...] = Field(
         default=(),
-        description="other model names that it may request; the configured model answers these too",
+        description="other model names that the agent may request; the configured model answers them too",
         examples=[["small-model"]],
     )
 
@@ -183,7 +183,7 @@ class OwnCoder(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
-    model: str = Field(description="the model name that it requests")
+    model: str = Field(description="model name that the agent requests")
     command: str
     dialect: Dialect
     folder: Path | None = None
@@ -210,8 +210,8 @@ class ChosenCoder(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    labs: bool = Field(default=False, description="whether drafts are worked on in labs, not as single scripts")
-    own: OwnCoder | None = Field(default=None, description="your own coding agent; none: the bot's shell coder")
+    labs: bool = Field(default=False, description="work on drafts in labs instead of with single scripts")
+    own: OwnCoder | None = Field(default=None, description="your own coding agent (default: the bot's shell coder)")
 
 
 def choose_coder(
@@ -226,8 +226,12 @@ def choose_coder(
     if name in (None, "script"):
         return ChosenCoder(labs=labs and name is None)
     if not labs:
-        hint = "the built-in model works in none" if choice.kind == "builtin" else "use --sandbox bubblewrap or docker"
-        raise UsageError(f"coder {name} works in labs, which need a language model and a sandbox: {hint}")
+        hint = (
+            "the rule-based model cannot work in labs"
+            if choice.kind == "builtin"
+            else "use --sandbox bubblewrap or docker"
+        )
+        raise UsageError(f"coder {name} works in labs, which require a language model and a sandbox: {hint}")
     return ChosenCoder(labs=True, own=None if name == "lab" else own_coder(str(name), sections, choice))
 
 
@@ -239,12 +243,12 @@ def own_coder(name: str, sections: Mapping[str, CoderSection], choice: "ModelCho
             endpoint answers it.
     """
     if choice.kind != "openai":
-        raise UsageError(f"the coder {name} needs a model behind an endpoint, not {choice.spec}")
+        raise UsageError(f"the coder {name} requires a model at an endpoint, not {choice.spec}")
     section = sections.get(name)
     if section is None:
         raise UsageError(
-            f"no coder named {name!r}: {did_you_mean(name, (*RESERVED, *sections))} (yours are the tables [coders.NAME] of "
-            "bot.toml)"
+            f"unknown coder {name!r}: {did_you_mean(name, (*RESERVED, *sections))} (define your own in a table [coders.NAME] "
+            "in bot.toml)"
         )
     preset = PRESETS.get(section.preset or name)
     command, dialect = section.command or (preset and preset.command), section.dialect or (preset and preset.dialect)
@@ -274,8 +278,8 @@ def installed(name: str, section: CoderSection) -> str | None:
     """
     preset = PRESETS.get(section.preset or name)
     if preset is not None and section.folder is None:
-        raise UsageError(f"[coders.{name}] needs the `folder` that it is installed in")
-    install_hint = "" if preset is None else f"; install it by `{preset.install.format(folder=section.folder)}`"
+        raise UsageError(f"[coders.{name}] requires `folder`, where the agent is installed")
+    install_hint = "" if preset is None else f"; install it with `{preset.install.format(folder=section.folder)}`"
     missing = [path for path in (section.folder, *section.files) if path is not None and not path.exists()]
     if missing:
         raise UsageError(f"[coders.{name}] names {missing[0]}, which does not exist{install_hint}")
@@ -283,7 +287,7 @@ def installed(name: str, section: CoderSection) -> str | None:
         return None
     programs = sorted(section.folder.glob(preset.program))
     if not programs:
-        raise UsageError(f"[coders.{name}]: there is no {preset.program} in {section.folder}{install_hint}")
+        raise UsageError(f"[coders.{name}]: {preset.program} not found in {section.folder}{install_hint}")
     return str(programs[0])
 
 

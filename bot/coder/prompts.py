@@ -99,7 +99,7 @@ def scripts_in(text: str) -> tuple[str, str | None]:
     marked = [code for code in blocks if code.lstrip().startswith(INFER_MARK)]
     unmarked = [code for code in blocks if code not in marked]
     if not unmarked:
-        raise Unparsable(f"only the block that begins with `{INFER_MARK}` was found: send solution.py first, too")
+        raise Unparsable(f"found only the block that starts with `{INFER_MARK}`: send solution.py before it")
     return max(unmarked, key=len), max(marked, key=len, default=None)
 
 

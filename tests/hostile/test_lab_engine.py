@@ -225,7 +225,7 @@ async def test_a_flood_of_scripts_is_refused(tmp_path: Path, monkeypatch: pytest
     flood = 'for n in 1 2 3 4; do (echo "# $n"; cat solution.py) > $n.py; lab score $n.py 2>&1 | tail -2 & done; wait'
     async with lived(tmp_path, Scripted([written("solution.py", SOLUTION, flood)])) as context:
         seen = turns(context)
-    assert seen[0].count("2 scripts of this lab were run, the maximum") == 2
+    assert seen[0].count("this lab has reached its limit of 2 scripts") == 2
 
 
 async def test_scripts_that_are_to_break_the_parser_are_refused_at_once(tmp_path: Path) -> None:

@@ -144,14 +144,14 @@ class Gateway:
     def _checked(self, request: Request) -> tuple[Json, Mapping[str, str]]:
         """Return the body and the headers that may be passed on; raises GatewayRefusal."""
         if request.headers.get("host", "").partition(":")[0] not in _HOSTS:
-            raise GatewayRefusal(403, "this gateway serves no other host", "permission_error")
+            raise GatewayRefusal(403, "this gateway serves only its own host", "permission_error")
         if request.path != f"/v1{self._dialect.path}" or request.query not in _QUERIES:
             raise GatewayRefusal(404, f"only POST /v1{self._dialect.path} is available here", "not_found_error")
         if request.method != "POST":
             raise GatewayRefusal(405, f"only POST /v1{self._dialect.path} is available here")
         headers = {name: request.headers[name] for name in _PASSED_HEADERS if name in request.headers}
         if wrong := [name for name, value in headers.items() if not HEADER.fullmatch(value)]:
-            raise GatewayRefusal(400, f"the header {wrong[0]} is not passed on")
+            raise GatewayRefusal(400, f"the header {wrong[0]} has an invalid value")
         return checked(self._redactor.own_bytes(request.body), self._dialect, self._models), headers
 
     async def _pass_on(self, exchange: Exchange) -> None:
@@ -169,7 +169,7 @@ class Gateway:
             end_event.set()
         if exchange.estimated and not self._is_told_of_estimates:
             self._is_told_of_estimates = True
-            self._say("the endpoint does not report all tokens of a coding agent's answers: they are estimated")
+            self._say("the endpoint does not report all tokens in a coding agent's answers, so they are estimated")
         if exchange.begun:
             self.exchanges += 1
             self._refused_in_a_row = 0
@@ -181,7 +181,7 @@ class Gateway:
         else:
             self._refused_in_a_row += 1
             if self._refused_in_a_row == _MOST_REFUSED:
-                self._close(f"the endpoint refused {_MOST_REFUSED} of its requests in a row")
+                self._close(f"the endpoint refused {_MOST_REFUSED} consecutive requests")
             raise GatewayRefusal(400, outcome.refused or "no model for coding agents is configured")
 
     async def _refuse(self, connection: Connection, refusal: GatewayRefusal) -> None:

@@ -62,7 +62,9 @@ def checked(content: bytes, dialect: Dialect, models: Collection[str]) -> Json:
         raise GatewayRefusal(404, f"unknown model {line(body.get('model'))!r}: request {model!r}", "not_found_error")
     for name in dialect.stored_fields:
         if body.get(name) is not None:
-            raise GatewayRefusal(400, f"{name} is not supported: no conversation is stored, so send all of it")
+            raise GatewayRefusal(
+                400, f"{name} is not supported: conversations are not stored, so send the whole conversation"
+            )
     if body.get("n") not in (None, 1):
         raise GatewayRefusal(400, "`n` is not supported: each request gets one answer")
     _check_limits(body, dialect)
@@ -70,7 +72,7 @@ def checked(content: bytes, dialect: Dialect, models: Collection[str]) -> Json:
     try:
         settings = dialect.settings.model_validate(_without_foreign_tools(body, dialect))
     except ValidationError as error:
-        raise GatewayRefusal(400, f"the request is not passed on: {line(next(sentences(error)))}") from None
+        raise GatewayRefusal(400, f"the request was rejected: {line(next(sentences(error)))}") from None
     forwarded = {name: body[name] for name in (*dialect.conversation, *dialect.limits) if name in body}
     return {**forwarded, **settings.model_dump(exclude_unset=True, by_alias=True)}
 
@@ -90,7 +92,7 @@ def _check_limits(body: Json, dialect: Dialect) -> None:
     for name in dialect.limits:
         limit = body.get(name)
         if limit is not None and (type(limit) is not int or not 0 < limit <= MOST_TOKENS):
-            raise GatewayRefusal(400, f"{name} is not a number of tokens")
+            raise GatewayRefusal(400, f"{name} is not a valid number of tokens")
 
 
 def _check_conversation(body: Json, dialect: Dialect) -> None:
@@ -103,10 +105,12 @@ def _check_conversation(body: Json, dialect: Dialect) -> None:
         # By its id alone, the endpoint would take a message that it has kept.
         kind, role = message.get("type") if main == "input" else None, message.get("role")
         if role not in _ROLES and (role is not None or not isinstance(kind, str) or kind == "message"):
-            raise GatewayRefusal(400, f"{main} holds a message that has no role such as user")
+            raise GatewayRefusal(400, f"{main} contains a message without a role such as user")
     for name in dialect.conversation:
         for key in _addresses(body.get(name)):
-            raise GatewayRefusal(400, f"{key} is not supported: send the data itself, as nothing is fetched for a lab")
+            raise GatewayRefusal(
+                400, f"{key} is not supported: send the data itself, because nothing is downloaded for a lab"
+            )
 
 
 def _addresses(value: Any, key: str = "", inline: re.Pattern[str] | None = None) -> Iterator[str]:

@@ -137,7 +137,9 @@ class Exchange:
         if isinstance(body := decode_answer(content), dict):
             self._dialect.read_answer(self._heard, body)
         if not self._heard.ended:
-            raise NotACompletion(f"the endpoint's answer is not one to {self._dialect.path}: does it speak that?")
+            raise NotACompletion(
+                f"the endpoint's answer does not fit {self._dialect.path}: does the endpoint support this path?"
+            )
         self.begun = True
         await self._connection.begin(200, "application/json")
         await self._connection.send(content)
@@ -147,7 +149,7 @@ class Exchange:
     async def _stream(self, answer: Answer) -> None:
         """Pass events on; the first one decides whether it is an answer at all."""
         if not self._request.get("stream"):
-            raise NotACompletion("the endpoint streamed without being asked to")
+            raise NotACompletion("the endpoint sent a stream that was not requested")
         async with aclosing(split_events(answer.pieces)) as events:
             async for event in events:
                 await self._event(event, _data(event))
@@ -155,7 +157,7 @@ class Exchange:
                     return
                 if self._most is not None and self._heard.characters > 4 * _SLACK * self._most:
                     self._heard.ended = False
-                    raise ModelUnavailable(f"the answer was ended: it may have {self._most} tokens, and went on")
+                    raise ModelUnavailable(f"the answer was stopped: it exceeded the limit of {self._most} tokens")
 
     async def _event(self, event: bytes, data: Json | None) -> None:
         if not self.begun and data is not None and (error := _error(data)):
@@ -194,7 +196,7 @@ async def split_events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, No
             del buffer[: end.end()]
             searched = 0
         if len(buffer) > _MOST_EVENT:
-            raise ModelUnavailable(f"an event of the endpoint's answer has more than {_MOST_EVENT:,} bytes")
+            raise ModelUnavailable(f"an event in the endpoint's answer is longer than {_MOST_EVENT:,} bytes")
     if buffer.strip():
         yield bytes(buffer) + b"\n\n"
 

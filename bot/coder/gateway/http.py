@@ -83,7 +83,7 @@ class Connection(Client):
 
     def _check(self, headers: Mapping[str, str]) -> None:
         if "transfer-encoding" in headers:
-            raise GatewayRefusal(411, "send the request's length, not a Transfer-Encoding")
+            raise GatewayRefusal(411, "send the request with a Content-Length instead of a Transfer-Encoding")
         if headers.get("content-encoding", "identity") != "identity":
             raise GatewayRefusal(415, "send the request without a Content-Encoding")
         if int(headers.get("content-length", "0")) > MOST_BYTES:
@@ -108,4 +108,4 @@ class Connection(Client):
 
 
 def _too_large() -> GatewayRefusal:
-    return GatewayRefusal(413, f"the request is longer than {MOST_BYTES:,} bytes, the limit", "request_too_large")
+    return GatewayRefusal(413, f"the request is longer than the limit of {MOST_BYTES:,} bytes", "request_too_large")

@@ -166,7 +166,7 @@ def _end_of(messages: Sequence[Message]) -> tuple[Message, ...]:
     characters_left = _END_CHARACTERS
     for message in reversed(messages):
         if characters_left <= 0:
-            tail.append(Message("system", f"[{len(messages) - len(tail)} earlier messages are not kept]"))
+            tail.append(Message("system", f"[{len(messages) - len(tail)} earlier messages omitted]"))
             break
         tail.append(Message(message.role, both_ends(message.content, characters_left)))
         characters_left -= len(message.content) + _MESSAGE_CHARACTERS

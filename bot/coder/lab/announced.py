@@ -87,9 +87,9 @@ def announced(first: bytes) -> tuple[Arguments, tuple[Announced, ...]]:
     try:
         header = _Header.model_validate_json(first)
     except ValidationError as error:
-        raise NotTaken(f"the call's first line is wrong: {_wrong(error)}") from None
+        raise NotTaken(f"the first line of the call is invalid: {_wrong(error)}") from None
     if (kind := _COMMANDS.get(header.command)) is None:
-        raise NotTaken(f"no command {line(header.command)!r}; there are {', '.join(_COMMANDS)}")
+        raise NotTaken(f"unknown command {line(header.command)!r}; valid commands: {', '.join(_COMMANDS)}")
     try:
         arguments: Arguments = kind.validate_python(header.arguments)
     except ValidationError as error:
@@ -116,7 +116,7 @@ def _check_files(arguments: Arguments, files: list[Announced]) -> None:
     arrays = [file for file in files if file.role != "source"]
     _check_arrays(arrays, _REQUIRED_ROLES.get(type(arguments), ()), _ALLOWED_ROLES.get(type(arguments), ()))
     if sources and not isinstance(arguments, Log | ScoreCommand):
-        raise NotTaken("it takes no sources")
+        raise NotTaken("sources are not accepted")
     _check_sources(sources)
     if isinstance(arguments, ScoreCommand):
         _check_scripts(sources)
@@ -126,13 +126,11 @@ def _check_arrays(files: list[Announced], required: tuple[str, ...], allowed: tu
     roles = [file.role for file in files]
     for file in files:
         if file.role not in allowed:
-            raise NotTaken(f"it takes no file for {file.role}")
+            raise NotTaken(f"a file for {file.role} is not accepted")
         if roles.count(file.role) > 1:
-            raise NotTaken(f"{file.role} is there twice")
+            raise NotTaken(f"{file.role} appears twice")
         if not (_PART.fullmatch(file.name) and _SUFFIX.fullmatch(PurePosixPath(file.name).suffix)):
-            raise NotTaken(
-                f"{file.role}: a file cannot be named {line(file.name, 80)!r}: use a plain name with a suffix"
-            )
+            raise NotTaken(f"{file.role}: invalid file name {line(file.name, 80)!r}: use a plain name with a suffix")
         if file.bytes == 0:
             raise NotTaken(f"{file.role}: the file is empty")
         if file.bytes > _ARRAY_BYTES:
@@ -146,23 +144,21 @@ def _check_sources(files: list[Announced]) -> None:
     if len(files) > _SOURCES:
         raise NotTaken(f"{len(files)} sources were named; the limit is {_SOURCES}")
     if (size := sum(file.bytes for file in files)) > _SOURCES_BYTES:
-        raise NotTaken(f"the sources have {size} bytes; the limit is {_SOURCES_BYTES}")
+        raise NotTaken(f"the sources total {size} bytes; the limit is {_SOURCES_BYTES}")
     names, folders = set[str](), set[str]()
     for file in files:
         shown_name = line(file.name, 80)
         parts = file.name.split("/")
         if len(parts) > _DEEPEST or not all(map(_PART.fullmatch, parts)):
-            raise NotTaken(
-                f"a source cannot be named {shown_name!r}: a relative path of plain names in at most {_DEEPEST} parts is taken"
-            )
+            raise NotTaken(f"invalid source name {shown_name!r}: use a relative path of at most {_DEEPEST} plain names")
         if file.bytes > _SOURCE_BYTES:
-            raise NotTaken(f"{shown_name} has {file.bytes} bytes; the limit is {_SOURCE_BYTES} for a source")
+            raise NotTaken(f"{shown_name} has {file.bytes} bytes; the limit for a source is {_SOURCE_BYTES}")
         if file.name in names:
             raise NotTaken(f"two sources are named {shown_name!r}")
         names.add(file.name)
         folders.update(map(str, PurePosixPath(file.name).parents))
     if clashing := sorted(names & folders):
-        raise NotTaken(f"{clashing[0]!r} is both a source and a folder of others")
+        raise NotTaken(f"{clashing[0]!r} is both a source and a folder of other sources")
 
 
 def _check_scripts(files: list[Announced]) -> None:
@@ -171,7 +167,7 @@ def _check_scripts(files: list[Announced]) -> None:
         raise NotTaken("the script is missing or empty")
     for name, size in sizes.items():
         if name not in (SCRIPT, INFER):
-            raise NotTaken(f"it takes {SCRIPT} and {INFER}, and no {line(name, 80)!r}")
+            raise NotTaken(f"only {SCRIPT} and {INFER} are accepted, not {line(name, 80)!r}")
         if size > _SCRIPT_BYTES:
             raise NotTaken(f"the script has {size} bytes; the limit is {_SCRIPT_BYTES}")
 

@@ -64,9 +64,9 @@ def _plain(text: str) -> str:
     """Return a name that can be a folder's: letters, digits, dots, dashes and underscores."""
     name = _ODD.sub("-", text).strip("-.")[:_NAME].rstrip("-.")
     if text and not name:
-        raise ValueError("a name needs a letter or a digit")
+        raise ValueError("a name must contain a letter or a digit")
     if _NUMBER.fullmatch(name):
-        raise ValueError(f"{name} reads as a score; add a word")
+        raise ValueError(f"{name} looks like a score; add a word to the name")
     if name == "index.csv":
         raise ValueError("index.csv is the list of experiments; choose another name")
     return name
@@ -80,7 +80,7 @@ def _plain_path(text: str) -> str:
 def _command(text: str) -> str:
     """Return a command as it is, as changing it would make another of it."""
     if len(text) > _COMMAND or not text.isprintable():
-        raise ValueError(f"a command is one line of at most {_COMMAND} printable characters")
+        raise ValueError(f"a command must be one line of at most {_COMMAND} printable characters")
     return text.strip()
 
 

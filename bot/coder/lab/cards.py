@@ -20,8 +20,10 @@ _MEMBERS = 8
 """Members of the ensemble that its line names."""
 _REMARK, _NOTED, _REPORTED = 150, 500, 700
 """Characters of an experiment's note, a lab's note, and a part of a lab's report."""
-_UNSCORED = "kept for the end; a score on validation rows would tell their labels: --oof, even of one fold, gives one"
-_COLUMNS = "[name · score out of fold ± standard error · kind · lab · weight in the ensemble · note]"
+_UNSCORED = (
+    "stored without a score: one on validation rows would reveal labels; to get a score, pass --oof, even for one fold"
+)
+_COLUMNS = "[name · out-of-fold score ± standard error · kind · lab · weight in the ensemble · note]"
 
 
 def experiment_line(experiment: Experiment, blend: BlendSoFar | None) -> str:
@@ -145,7 +147,7 @@ def answer(context: RunContext, experiment: Experiment, *, verbose: bool = False
         )
     lines += [f"warning: {text}" for text in result.warnings]
     if checked or result.check == "gains less than its folds suggest":
-        lines.append(f"check against leaks, on validation rows: {result.check}")
+        lines.append(f"leak check on validation rows: {result.check}")
     if result.arrays.test is None:
         lines.append("without test predictions it cannot be submitted; log it again with --test")
     return "\n".join(lines)
@@ -167,7 +169,7 @@ def ensemble_line(context: RunContext, blend: BlendSoFar) -> str:
     names = {node: experiment_name(context.store, context.run_id, node) for node in blend.weights}
     withdrawn: frozenset[int] = frozenset() if context.experiments is None else context.experiments.withdrawn()
     if removed := [names[node] for node in blend.weights if node in withdrawn]:
-        return f"the engine's ensemble is being fitted again, without {', '.join(removed)}"
+        return f"the engine's ensemble is being refitted without {', '.join(removed)}"
     by_weight = sorted(blend.weights.items(), key=lambda item: (-abs(item[1]), item[0]))
     members = ", ".join(f"{names[node]} {weight:.2f}" for node, weight in by_weight[:_MEMBERS])
     members += f" and {len(by_weight) - _MEMBERS} more" if len(by_weight) > _MEMBERS else ""
@@ -177,4 +179,4 @@ def ensemble_line(context: RunContext, blend: BlendSoFar) -> str:
         figure.std_error,
     )
     gain = "" if figure.gain is None else f", {gain_in_words(figure.gain)} over its best member"
-    return f"the engine's ensemble (stacks are no members): {score}{gain}; members: {members}"
+    return f"the engine's ensemble (without stacks): {score}{gain}; members: {members}"

@@ -127,20 +127,20 @@ class Commands:
         if places := context.executor.settings.board():
             medals = asdict(thresholds(places))
             lines.append(
-                f"public leaderboard, {len(places)} teams, on rows of the test set: "
+                f"public leaderboard ({len(places)} teams, scored on test rows): "
                 + ", ".join(f"{name} {score:.6g}" for name, score in medals.items())
             )
-        return "\n".join([*lines, *(f"left: {reason}" for reason in context.remaining_lines[1:])])
+        return "\n".join([*lines, *(f"remaining: {reason}" for reason in context.remaining_lines[1:])])
 
     async def _log(self, call: LabCall, arguments: Log) -> LabAnswer:
         context = self.context
         if context.experiments is None:
             raise ScriptRefused(
-                "experiments cannot be scored in this run, as no labels could be withheld; use `lab score`"
+                "experiments cannot be scored in this run because no labels could be withheld; use `lab score`"
             )
         if "validation" not in call.files:
             raise ScriptRefused(
-                "predictions of validation rows are missing; experiments are compared on them at the end"
+                "predictions for the validation rows are missing; experiments are compared on them at the end"
             )
         texts = {name: call.text(name) for name in call.sources}
         sources = {name: text for name, text in texts.items() if text is not None}
@@ -161,10 +161,10 @@ class Commands:
         context.say(f"lab {self.number}: {experiment.name} {experiment.shown_score}")
         text = answer(context, experiment, verbose=arguments.verbose, checked=arguments.check)
         if binary := sorted(texts.keys() - sources.keys()):
-            text += f"\nonly text is stored, so not {', '.join(map(repr, binary))}; `retrain` uses the files in work/"
+            text += f"\nonly text is stored, without {', '.join(map(repr, binary))}; `retrain` uses the files in work/"
         if experiment.kind == "stack" and not arguments.uses:
             files = ", ".join(in_quotes(name, 80) for name, source in sources.items() if STACK_SOURCE in source)
-            text += f"\ncounted as a stack, not as a member of the ensemble, because of {STACK_SOURCE} in {files}"
+            text += f"\ncounted as a stack, not as a member of the ensemble, because {files} uses {STACK_SOURCE}"
         if not experiment.has_score:
             return LabAnswer(0, text, LogScore(experiment.name))
         gain = experiment.result.gain
@@ -174,7 +174,7 @@ class Commands:
 
     async def _fit(self, call: LabCall, arguments: Fit) -> str:
         if self.context.fits is None:
-            raise ScriptRefused("no portfolio can be fitted in this run")
+            raise ScriptRefused("this run cannot fit portfolios")
         return await self.context.fits.add(
             arguments.name,
             {str(role): path for role, path in call.files.items()},
@@ -216,7 +216,7 @@ class Commands:
         context = self.context
         row = lab(context.store, context.run_id, self.number)
         if row is not None and len(row.notes) >= _MOST_NOTES:
-            raise InvalidSubmission(f"{_MOST_NOTES} notes were written, the maximum of a lab")
+            raise InvalidSubmission(f"this lab has reached its limit of {_MOST_NOTES} notes")
         with context.store.write() as tx:
             add_note(tx, context.run_id, self.number, text)
         return "noted"
@@ -229,9 +229,9 @@ class Commands:
             for experiment in log.all():
                 if experiment.name.startswith(f"{name}/"):
                     log.withdraw(experiment.name, withdrawn.note)
-            return f"{name} is withdrawn with all its models: no more are fitted, and none will be submitted"
+            return f"{name} and all its models are withdrawn: no more will be fitted, and none will be submitted"
         log.withdraw(name, withdrawn.note)
-        return f"{name} is withdrawn: it is out of the ensemble and will not be submitted"
+        return f"{name} is withdrawn: it leaves the ensemble and will not be submitted"
 
     def _end(self, report: DoneCommand) -> str:
         if not self._asked_again and not self.scripts.nodes:
@@ -240,7 +240,7 @@ class Commands:
         with self.context.store.write() as tx:
             keep_report(tx, self.context.run_id, self.number, {k: v for k, v in asdict(report).items() if v})
         self.done = True
-        return "this lab ends after this command; the time left goes to `retrain` commands, or to another lab"
+        return "this lab ends after this command; the remaining time goes to `retrain` commands or another lab"
 
     def take_news(self) -> list[str]:
         """Return the news since the last call."""

@@ -23,7 +23,7 @@ MOST_BYTES = 400_000
 _BEST_MEASURED, _BEST_KERNELS, _MOST_VOTED = 3, 2, 8
 _MOST_FILES = 2_000
 """Of a lab's work that its child begins with."""
-_MARK = "a note of our team"
+_MARK = "a note from our team"
 _SUFFIX = {"python": "py", "r": "R", "markdown": "md"}
 
 

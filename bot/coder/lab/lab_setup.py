@@ -52,11 +52,11 @@ def array_shape(card: TaskCard, data: Path) -> str:
         in_order = f"`(rows, {class_count})`, probabilities in the order of `/lab/classes.json`"
         return f"{in_order}; class indices `(rows,)` are accepted, but combine less well"
     if kind != "number":
-        return "CSV files in the form of the submission, one row for each row to predict"
+        return "CSV files in the submission format, with one row for each row to predict"
     if len(columns) == 1:
-        return f"`(rows,)`, of the column `{line(columns[0], 80)}`"
+        return f"`(rows,)`, for the column `{line(columns[0], 80)}`"
     column_names = line(", ".join(columns[:12]), 300) + (", …" if len(columns) > 12 else "")
-    return f"`(rows, {len(columns)})`, the columns {column_names}"
+    return f"`(rows, {len(columns)})`, for the columns {column_names}"
 
 
 def command_seconds(total: float) -> float:

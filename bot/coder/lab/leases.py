@@ -76,7 +76,7 @@ class LabSandbox:
                 result = await self._lab.run(turn, command, seconds=seconds, cpus=lease.cpus, gpus=lease.gpus)
         except LabDied as error:
             await self.close()
-            reason = f"the sandbox died and is restarted with what remains of work/: {error}"
+            reason = f"the sandbox died and will be restarted with what remains of work/: {error}"
             return CommandResult("", None, 0.0, False, reason, 0)
         return replace(result, notice="; ".join(filter(None, (_RESTARTED, result.notice)))) if restarted else result
 

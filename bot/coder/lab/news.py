@@ -109,14 +109,14 @@ class LabNews:
         ]
         self.items += [Item(f"draft/{row.id}", row.known_at) for row in rows]
         return [
-            f"your draft, planned from what was posted: {in_quotes(f'{row.title}. {row.aim} {row.description}', 6_000)}"
+            f"your draft, planned from the posts: {in_quotes(f'{row.title}. {row.aim} {row.description}', 6_000)}"
             for row in rows
         ]
 
     def _trials(self, events: list[Event]) -> list[str]:
         """Return a line on each of this lab's retrain commands that failed when it was tried."""
         return [
-            f"the `retrain` command of {event.data['name']} made no usable predictions when it was tried on 95% of your rows: "
+            f"the `retrain` command of {event.data['name']} made no usable predictions in a trial on 95% of your rows: "
             f"{in_quotes(event.data['reason'], 400)}; to replace it, log the same arrays again with the fixed files"
             for event in events
             if event.type == "retrain.tried" and event.data["lab"] == self.lab and event.data["reason"]
@@ -135,8 +135,8 @@ class LabNews:
             self.mark["kernel"] = score
             if best_here is not None and oriented(score) <= oriented(best_here):
                 continue
-            before = "" if best is None else f", the best public one before had {best:g}"
-            comparison = "" if best_here is None else f", the best here {best_here:.5g} out of fold"
+            before = "" if best is None else f", the best earlier public script has {best:g}"
+            comparison = "" if best_here is None else f", the best experiment here has {best_here:.5g} out of fold"
             lines.append(
                 f"a new public script has {score:g} on the leaderboard{before}{comparison}: {in_quotes(post.title, 120)}"
             )
@@ -170,7 +170,9 @@ class LabNews:
         if not rows:
             return []
         words = "; ".join(f"{row.id} {in_quotes(shorten(row.text, _IDEA, placeholder=' …'))}" for row in rows[:_IDEAS])
-        return [f"{len(rows)} idea{'s were' if len(rows) != 1 else ' was'} added, `lab ideas` has them whole: {words}"]
+        return [
+            f"{len(rows)} idea{'s were' if len(rows) != 1 else ' was'} added (`lab ideas` shows them in full): {words}"
+        ]
 
     def _query(self, query: Callable[..., list[Any]]) -> list[Any]:
         context = self.context
@@ -183,7 +185,7 @@ class LabNews:
         before, self.mark["best"] = self.mark.get("best"), None if best is None else best.name
         if best is None or best.name == before or (best.lab == self.lab and best.kind != "portfolio"):
             return []
-        return [f"new best: {best.shown_score}, {best.name} of lab {best.lab}"]
+        return [f"new best: {best.shown_score}, {best.name} from lab {best.lab}"]
 
     def _board(self) -> list[str]:
         """Return a line on a new best of the public leaderboard; there is none in a replay."""
@@ -191,4 +193,4 @@ class LabNews:
         before, self.mark["board"] = self.mark.get("board"), scores[0] if scores else None
         if not scores or before is None or scores[0] == before:
             return []
-        return [f"the public leaderboard's best is {scores[0]:g} now; it was {before:g}"]
+        return [f"the best public leaderboard score is now {scores[0]:g}; it was {before:g}"]

@@ -95,16 +95,16 @@ class ScoredScripts:
             ScriptRefused: it is not scored.
             BudgetExceeded: no time or money is left for it.
         """
-        for name, text in (("the script", script), ("the script that predicts", infer or "")):
+        for name, text in (("the script", script), ("the inference script", infer or "")):
             try:
                 ast.parse(text)
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
                 raise ScriptRefused(f"{name} does not compile: {error}") from None
         async with self._lock:
             if (node := self.node_of(script, infer)) is not None:
-                return f"this script was scored before. {self.answer(node)}"
+                return f"this script has already been scored. {self.answer(node)}"
             if len(self.nodes) >= _MAX_SCRIPTS:
-                raise ScriptRefused(f"{_MAX_SCRIPTS} scripts of this lab were run, the maximum")
+                raise ScriptRefused(f"this lab has reached its limit of {_MAX_SCRIPTS} scripts")
             seconds = script_seconds(self.context, self.seconds_left())
             node = await self._begin(script, infer, note)
             await self._run(node, script, infer, note, seconds, lease)
@@ -197,7 +197,7 @@ class ScoredScripts:
         """Return the result of the check of a scored node's notebook."""
         check = notebook_check_of(self.context, node)
         if check is None:
-            return "without --infer its notebook would train again on Kaggle, which takes long there"
+            return "without --infer its notebook would train again on Kaggle, which takes a long time"
         return (
             f"its notebook passed its local check in {check.seconds:.1f} s; {check.scaled:,.0f} s are expected for "
             f"{check.rows:,} hidden rows; the limit is {self.context.notebook_limits.seconds:,.0f} s"
@@ -209,9 +209,7 @@ class ScoredScripts:
         result, tree = attempt(context, node), load_tree(context)
         if result.score is None:
             output = indent(result.output.strip()[-_OUTPUT:], "| ", lambda _: True)
-            return (
-                f"node {node} has no score: {in_quotes(result.error or 'it did not end', _OUTPUT)}\n{output}".rstrip()
-            )
+            return f"node {node} has no score: {in_quotes(result.error or 'it did not finish', _OUTPUT)}\n{output}".rstrip()
         score = with_error(rounded_score(result.score.value, result.score.std_error), result.score.std_error)
         lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
         if context.takes_notebooks:
@@ -224,6 +222,6 @@ class ScoredScripts:
         )
         if result.score.gain is not None:
             base = next(iter(tree[node].parents), None)
-            reference = f"node {base}" if base is not None else "the best before it"
+            reference = f"node {base}" if base is not None else "the best earlier node"
             lines.append(f"against {reference}, paired: {gain_in_words(result.score.gain)}")
         return "\n".join(lines)

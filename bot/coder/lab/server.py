@@ -101,7 +101,7 @@ class LabServer:
         """
         if not announced:
             if body_start:
-                raise NotTaken("more than the announced 0 bytes came")
+                raise NotTaken("received more than the announced 0 bytes")
             yield LabCall(arguments)
             return
         try:
@@ -139,13 +139,13 @@ async def _header(connection: socket.socket) -> tuple[Arguments, tuple[Announced
         async with asyncio.timeout(_HEADER_SECONDS):
             while b"\n" not in part:
                 if len(read) >= HEADER_BYTES:
-                    raise NotTaken(f"the call's first line is longer than {HEADER_BYTES} bytes")
+                    raise NotTaken(f"the first line of the call is longer than {HEADER_BYTES} bytes")
                 part = await receive(connection, HEADER_BYTES - len(read))
                 if not part:
-                    raise NotTaken("the call ended within its first line")
+                    raise NotTaken("the call ended in the middle of its first line")
                 read += part
     except TimeoutError:
-        raise NotTaken(f"the call's first line did not come within {_HEADER_SECONDS:.0f} s") from None
+        raise NotTaken(f"the first line of the call did not arrive within {_HEADER_SECONDS:.0f} s") from None
     first, _, body_start = bytes(read).partition(b"\n")
     return *announced(first), body_start
 
@@ -156,7 +156,7 @@ class _Body:
     def __init__(self, connection: socket.socket, size: int, body_start: bytes) -> None:
         """Start the clock. Raises NotTaken: more has come already than was announced."""
         if len(body_start) > size:
-            raise NotTaken(f"more than the announced {size} bytes came")
+            raise NotTaken(f"received more than the announced {size} bytes")
         self._connection, self._size, self._begun = connection, size, body_start
         self._came = 0
         self._end = asyncio.get_running_loop().time() + _BODY_SECONDS
@@ -174,8 +174,8 @@ class _Body:
                         if not part:
                             missing = self._size - self._came
                             raise NotTaken(
-                                f"{line(announced.name)} ended {bytes_left} bytes early: of the announced {self._size} "
-                                f"bytes of all files {missing} are missing"
+                                f"{line(announced.name)} ended {bytes_left} bytes early: {missing} of the "
+                                f"{self._size} bytes announced for all files are missing"
                             )
                         # The disk may make us wait, which must not stop the run's other work.
                         await asyncio.to_thread(_write, file, part)
@@ -183,7 +183,7 @@ class _Body:
                         self._came += len(part)
         except TimeoutError:
             missing = self._size - self._came
-            raise NotTaken(f"the files did not come in time: {missing} of {self._size} bytes are missing") from None
+            raise NotTaken(f"the files did not arrive in time: {missing} of {self._size} bytes are missing") from None
         except OSError as error:
             raise _no_room(error) from None
 
@@ -196,7 +196,7 @@ class _Body:
 
 
 def _no_room(error: OSError) -> NotTaken:
-    return NotTaken(f"the engine could not store the files (a fault of the engine): {error.strerror}", 1)
+    return NotTaken(f"the engine failed to store the files (your call is fine): {error.strerror}", 1)
 
 
 def _write(file: IO[bytes], content: bytes) -> None:

@@ -36,11 +36,11 @@ _MAX_OUTPUT = 16_000
 """Characters of the end of what an agent printed that are kept with its turn."""
 _REASON_CHARACTERS = 300
 _TASK_AGAIN = (
-    "# You start again\n"
-    "You worked in this lab before, until {why}. /lab/work/ is as you left it, with scripts and notes: read "
-    "them first. {left:.0f} s are left, whatever is said below.\n\n"
+    "# You are starting again\n"
+    "You worked in this lab before, until {why}. /lab/work/ is as you left it, with your scripts and notes: "
+    "read them first. You have {left:.0f} s left, whatever is stated below.\n\n"
 )
-_CLOCK = "Your time ends at {at:%H:%M:%S} by `date -u`.\n\n"
+_CLOCK = "Your time ends at {at:%H:%M:%S} UTC (see `date -u`).\n\n"
 _CODER_DONE = "its coder finished"
 _INTERRUPTED = "the bot was restarted"
 # A login shell, in which some agents run commands, would begin with the system's PATH, on which there is no `lab`.

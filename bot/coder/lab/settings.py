@@ -15,17 +15,17 @@ class LabSettings(BaseModel):
         default=0.12,
         gt=0,
         le=1,
-        description="share of the run (or of a day, if shorter) for one lab; at least 25 minutes, and all of a run of up to "
-        "two hours",
+        description="share of the run (or of a day, if shorter) for each lab; at least 25 minutes, and the whole run if it takes "
+        "at most two hours",
     )
     labs_per_day: int = Field(
         default=2, ge=1, description="maximum number of labs for a live competition per day (UTC)"
     )
-    work_bytes: int = Field(default=8 * 1000**3, gt=0, description="maximum size of a lab's working folder (bytes)")
+    work_bytes: int = Field(default=8 * 1000**3, gt=0, description="maximum size of a lab's working folder, in bytes")
     context_characters: int = Field(
         default=240_000,
         ge=20_000,
-        description="maximum characters of a conversation, above which older turns are left out",
+        description="maximum length of a conversation in characters; beyond it, older turns are dropped",
     )
 
     def seconds(self, total: float, seconds_left: float, planned: float | None = None) -> float:

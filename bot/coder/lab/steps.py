@@ -81,7 +81,7 @@ _KEPT_TURNS = 8
 _MENTIONED = 60
 """Most commands of older turns that are mentioned."""
 _EARLIER = (
-    "# What you did before\nOlder turns are left out. Their files are in work/, their full output in logs/. "
+    "# What you did before\nOlder turns are omitted here. Their files are in work/, and their full output is in logs/. "
     "Their commands started with:"
 )
 

@@ -63,21 +63,22 @@ _STALE_EXPERIMENTS, _STALE_SECONDS = 12, 1800.0
 _WARNING = 180.0
 """Seconds before the end at which a coder is warned."""
 _INTERRUPTED = (
-    "[interrupted: the bot was restarted while this command ran. It was not run again; work/ is as it was {left}, and "
-    "background jobs are gone]"
+    "[interrupted: the bot was restarted while this command ran. The command was not run again; work/ is as it was {left}, "
+    "and background jobs are gone]"
 )
 _ENDING = (
-    "[Your time is nearly over: log what is not logged yet, with test predictions, and end with `lab done`. What is not logged "
-    "does not count.]"
+    "[Your time is nearly up: log whatever you have not logged yet, with test predictions, and end with `lab done`. Work that "
+    "is not logged does not count.]"
 )
-_ENDING_SCRIPTS = "[Your time is nearly over: score your best script if it was not scored, and end with `lab done`.]"
+_ENDING_SCRIPTS = "[Your time is nearly up: score your best script if it has no score yet, and end with `lab done`.]"
 _ENDING_ALONE = (
-    "[Your time is nearly over: make sure that /lab/work/submission.csv is your best file, and start nothing long.]"
+    "[Your time is nearly up: make sure that /lab/work/submission.csv is your best file, and start nothing "
+    "that takes long.]"
 )
 _PROSE = (
     "No command was found. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```, not in tags."
 )
-_DONE_HINT = "When you have nothing left to do: `lab done`."
+_DONE_HINT = "When you have nothing left to do, run `lab done`."
 _DONE_ALONE = "Three such replies in a row end your work."
 
 
@@ -246,14 +247,14 @@ class Work:
             if self.commands.done:
                 return "its coder finished"
             if turn > self.settings.turns:
-                return f"its {self.settings.turns} turns were used up"
+                return f"all its {self.settings.turns} turns were used up"
             seconds_left = self._seconds_left()
             if seconds_left <= 0:
                 return "its time was up"
             if (stale := self._stale()) is not None:
                 return stale
             if prose >= (_MOST_PROSE_ALONE if self.assignment.alone else _MOST_PROSE):
-                return f"{prose} replies in a row had no command"
+                return f"{prose} consecutive replies had no command"
             await self._shorten(turn)
             start = time.monotonic()
             try:
@@ -266,7 +267,7 @@ class Work:
             except ModelRefused as error:
                 refusals += 1
                 if refusals == _MOST_REFUSED:
-                    return f"the model gave no answer: {error}"
+                    return f"the model did not answer: {error}"
                 continue
             refusals = 0
             self.assignment.replied()
@@ -294,7 +295,7 @@ class Work:
                 lines = [f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE_HINT}"]
                 facts: dict[str, Any] = {}
             elif interrupted:
-                interruption = _INTERRUPTED.format(left="copied back last" if self.lease.elsewhere else "left")
+                interruption = _INTERRUPTED.format(left="last copied back" if self.lease.elsewhere else "left")
                 logged = self._logged_since(turn_start.nodes)
                 lines = [interruption, *([f"logged by then: {', '.join(logged)}"] if logged else [])]
                 facts = {"interrupted": True}
@@ -355,7 +356,7 @@ class Work:
         output = marking.output(redacted(result.output), self.commands.take_answers())
         parts = []
         if result.timed_out:
-            parts.append(f"ended at its time limit of {seconds:.0f} s; run longer work in the background")
+            parts.append(f"stopped at its time limit of {seconds:.0f} s; run longer work in the background")
         if result.notice:
             parts.append(" ".join(marking.foreign(result.notice).split()))
         parts.append(f"exit {result.exit_code}" if result.exit_code is not None else "no exit status")
@@ -427,4 +428,4 @@ class Work:
             if not self.scripts.nodes and not self.assignment.alone:
                 end_node(tx, context.run_id, self.number, "buggy", error=f"its lab logged nothing: {reason}")
             close_lab(tx, context.run_id, self.number, reason, report.report if report else None)
-        context.say(f"lab {self.number} is closed: {reason}")
+        context.say(f"lab {self.number} ended: {reason}")

@@ -44,7 +44,7 @@ async def test_it_opens_on_the_task_alone_and_is_told_of_a_plan_only_where_somet
 ) -> None:
     async with first_lab(tmp_path, posted=posted) as (context, _, assigned):
         assert assigned.draft.startswith("Start with the task alone: log a simple model early")
-        assert ("reaches you as news" in assigned.draft) is posted
+        assert ("will reach you as news" in assigned.draft) is posted
         row = draft_row(context, 1)
     assert row is not None and row.idea_ids == []
 
@@ -61,7 +61,7 @@ async def test_its_draft_is_planned_once_posts_are_read_and_reaches_its_coder_as
         planned = draft_row(context, 1)
         assert planned is not None and planned.title != assigned.title and planned.idea_ids
         assert planned.share is None, "its time stays as it is"
-        [told] = [one for one in news.lines() if one.startswith("your draft, planned from what was posted: ")]
+        [told] = [one for one in news.lines() if one.startswith("your draft, planned from the posts: ")]
         assert planned.title in told and planned.description.splitlines()[0][:40] in told
         assert f"draft/{planned.id}" in {item.id for item in news.take_items()}
         assert not any("your draft" in one for one in news.lines()), "once is enough"

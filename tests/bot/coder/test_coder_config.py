@@ -46,23 +46,23 @@ def test_a_command_of_ones_own_needs_a_dialect_and_no_preset(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_what_is_not_installed_is_named_with_the_line_that_installs_it(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="needs the `folder`"):
+    with pytest.raises(UsageError, match="requires `folder`"):
         own_coder(name, {name: CoderSection()}, CHOICE)
-    with pytest.raises(UsageError, match=f"which does not exist; install it by `.*{tmp_path}/none"):
+    with pytest.raises(UsageError, match=f"which does not exist; install it with `.*{tmp_path}/none"):
         own_coder(name, {name: CoderSection(folder=tmp_path / "none")}, CHOICE)
-    with pytest.raises(UsageError, match=f"in {tmp_path}; install it by"):
+    with pytest.raises(UsageError, match=f"in {tmp_path}; install it with"):
         own_coder(name, {name: CoderSection(folder=tmp_path)}, CHOICE)
 
 
 def test_an_unknown_coder_and_a_model_without_an_endpoint_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean codex"):
         own_coder("codx", {"codex": CoderSection(folder=tmp_path)}, CHOICE)
-    with pytest.raises(UsageError, match="needs a model behind an endpoint, not builtin"):
+    with pytest.raises(UsageError, match="requires a model at an endpoint, not builtin"):
         own_coder("codex", {"codex": CoderSection(folder=tmp_path)}, ModelChoice("builtin"))
 
 
 def test_variables_must_be_named_as_variables_are() -> None:
-    with pytest.raises(ValidationError, match="must name variables"):
+    with pytest.raises(ValidationError, match="has an invalid variable name"):
         CoderSection(environment={"A B": "c"})
 
 

@@ -109,7 +109,7 @@ def test_a_lab_survives_its_node_and_its_engine(cluster: Nodes, tmp_path: Path, 
     steps = rows(made, "SELECT result FROM step WHERE name = 'lab.turn' ORDER BY attempt")
     turns = [json.loads(one)["text"] for (one,) in steps]
     assert "was lost" in turns[1] and "no exit status" in turns[1]
-    assert "[interrupted" in turns[2] and "copied back last" in turns[2]
+    assert "[interrupted" in turns[2] and "last copied back" in turns[2]
     assert rows(made, "SELECT turns, reason FROM lab") == [(len(turns), "its coder finished")]
     assert len(turns) in (len(WithDeaths.COMMANDS), len(WithDeaths.COMMANDS) + 1)
     nodes = rows(made, "SELECT id, status FROM node WHERE action NOT IN ('ensemble', 'reproduce') ORDER BY id")

@@ -150,7 +150,7 @@ async def test_a_coding_agent_of_the_owners_works_in_the_labs_of_the_competition
             found = begin_run(walls, task, own.model_copy(update={"coder": "mine"})).settings.chosen_coder.own
             assert (found.name, found.model, found.dialect) == ("mine", "gpt-4o", "chat")
             assert begin_run(walls, task, own).settings.chosen_coder.own is None
-            with pytest.raises(UsageError, match="no coder named 'mein': did you mean mine"):
+            with pytest.raises(UsageError, match="unknown coder 'mein': did you mean mine"):
                 begin_run(walls, task, own.model_copy(update={"coder": "mein"}))
-            with pytest.raises(UsageError, match="coder mine works in labs, which need a language model"):
+            with pytest.raises(UsageError, match="coder mine works in labs, which require a language model"):
                 begin_run(walls, task, OWN.model_copy(update={"coder": "mine"}))

@@ -83,9 +83,9 @@ def test_a_lab_finds_notes_among_the_communitys_files(bot, tiny, tmp_path, monke
         options = ("--sandbox", "bubblewrap", "--steps", 2, "--time", "20m", "--json", "--notes", notes)
         (result,) = results(bot("replay", tiny, "--model", "openai:scripted", *options))
         seen = "\n".join(str(m["content"]) for one in endpoint.requests for m in one.body["messages"])
-    assert 'ours-py_v1.py · a note of our team\'s · 0 kB · "ours"' in seen
+    assert 'ours-py_v1.py · a note from our team · 0 kB · "ours"' in seen
     assert "fit_our_own_model(depth=7)" in seen
-    assert '## "somebody", a note of our team\'s, 50 votes' in seen
+    assert '## "somebody", a note from our team, 50 votes' in seen
     assert EARLY in seen and LATE not in seen
     assert bot("audit", result["run"]).exit_code == 0
 

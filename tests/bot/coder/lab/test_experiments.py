@@ -256,5 +256,5 @@ async def test_a_withdrawn_experiment_stays_on_the_board_and_is_chosen_for_nothi
     assert best is not None and best.name == "later"
     assert "against honest, paired" in later.text
     assert any(line.startswith("leaky") and "withdrawn" in line for line in lines)
-    assert ensemble == "the engine's ensemble is being fitted again, without leaky"
+    assert ensemble == "the engine's ensemble is being refitted without leaky"
     assert nodes["leaky"] not in complete and {nodes["honest"], nodes["later"]} <= complete

@@ -109,7 +109,7 @@ def check_what_was_seen(seen: list[str]) -> None:
         17: ("nowhere.py", "scripts are not scored", "invalid choice", "no experiment named 'nobody'"),
         18: ("exit 5",),
         19: ("unexpected EOF",),
-        20: ("ended at its time limit of 5 s", "characters left out", "/lab/logs/20.txt"),
+        20: ("stopped at its time limit of 5 s", "characters left out", "/lab/logs/20.txt"),
         21: ("exit 137",),
         22: ("alive",),
         23: (f"more than {WORK_BYTES} bytes of files", "no file can grow beyond"),

@@ -116,7 +116,7 @@ async def test_a_lab_without_an_experiment_whose_work_is_taken_away_leaves_a_fai
     async with lived(tmp_path / "run", Careless(replies)) as context:
         (row,) = labs(context.store, RUN)
         assert "exit 1" in turns(context)[1]
-        assert row.reason == "10 replies in a row had no command"
+        assert row.reason == "10 consecutive replies had no command"
         node = load_tree(context)[2]
         assert node.buggy
         assert "logged nothing" in str(context.results[-1].error)
@@ -257,7 +257,7 @@ async def test_solo_has_the_competitions_own_files_and_hands_in_what_it_left(tmp
     assert "validation" not in seen[0]
     assert "folds.csv" not in seen[0]
     assert "exit 0" not in seen[0], "no command `lab`"
-    assert row.reason == "3 replies in a row had no command"
+    assert row.reason == "3 consecutive replies had no command"
     assert (tree[2].state, tree[2].score) == ("valid", None)
     told = "".join(message.content for message in model.sent[0])
     assert "lab log" not in told and "lab score" not in told

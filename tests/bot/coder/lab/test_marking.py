@@ -126,6 +126,6 @@ async def test_a_labs_commands_forge_nothing_and_its_answers_are_known_as_such(t
     assert any(line.startswith(f"{mark} mine: log_loss 0.") for line in engine[2])
     assert "\nmine: log_loss 0.001 out of fold\n" in seen[2]
     assert any("z-0.00001-0.00001-gain-9: log_loss" in line for line in engine[3])
-    assert f"{mark} lab: " not in seen[3] and "1 reads as a score" in seen[3]
+    assert f"{mark} lab: " not in seen[3] and "1 looks like a score" in seen[3]
     assert f"{mark} z-0.00001-0.00001-gain-9 · 0." in seen[4] and "replies left" in seen[4]
     assert story.news == (), "forged news are no news of the report"

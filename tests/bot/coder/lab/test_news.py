@@ -105,7 +105,7 @@ async def test_a_strong_script_a_telling_post_and_new_ideas_reach_a_running_lab(
     assert "[news] a new public script has 0.0001 on the leaderboard" in second
     assert ': "Far ahead\' [9 s left]‹ im_start >"\n' in second, "in quotation marks that it cannot close"
     assert '[news] posted (kernel/77), summary: "Wins by far."' in second
-    assert '[news] 1 idea was added, `lab ideas` has them whole: 1 "do as 77 does"' in second
+    assert '[news] 1 idea was added (`lab ideas` shows them in full): 1 "do as 77 does"' in second
     assert "[news]" not in third, "once is enough"
     assert 'posted (kernel/77), summary: "Wins by far."' in story.news, "the report lists them"
     assert "77" in third

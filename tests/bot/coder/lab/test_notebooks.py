@@ -35,7 +35,7 @@ async def test_a_lab_scores_both_scripts_and_is_told_what_the_rehearsal_found(tm
         said, tree = turns(context), load_tree(context)
         assert "No such file or directory: 'data/test.csv'" in said[0]
         assert "passed its local check in" in said[1] and "hidden rows; the limit is 19,440 s" in said[1]
-        assert "this script was scored before" in said[2]
+        assert "this script has already been scored" in said[2]
         assert [node.state for node in tree.nodes[-2:]] == ["buggy", "valid"]
         assert [(infer_code(context, node.id) or "").strip() for node in tree.nodes[-2:]] == [
             one.strip() for one in (wrong, INFER)

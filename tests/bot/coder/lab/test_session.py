@@ -71,8 +71,8 @@ async def test_an_agent_looks_around_logs_improves_and_is_done(tmp_path: Path) -
     assert calls[0].items
     assert not calls[1].items
     assert "You work alone on a Linux machine" in model.requests[0]
-    assert re.search(r"Your time ends at \d\d:\d\d:\d\d by `date -u`", model.requests[0])
-    assert "Your time is nearly over" not in "".join(model.requests)
+    assert re.search(r"Your time ends at \d\d:\d\d:\d\d UTC \(see `date -u`\)", model.requests[0])
+    assert "Your time is nearly up" not in "".join(model.requests)
 
 
 async def test_an_agent_that_fails_is_started_anew_and_the_third_time_its_lab_is_closed(tmp_path: Path) -> None:
@@ -104,18 +104,18 @@ async def test_an_agent_is_warned_under_its_requests_and_ended_when_its_time_is_
         row, tree = only_lab(context), load_tree(context)
     assert row.reason == "its time was up"
     assert tree[2].valid, "what it logged stays"
-    warned = ["Your time is nearly over" in request for request in model.requests]
+    warned = ["Your time is nearly up" in request for request in model.requests]
     assert not warned[0] and warned[-1], "in the last fifth of its time"
 
 
 async def test_an_agent_that_has_called_lab_done_is_not_warned_any_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Work, "_warning", lambda self, left: "Your time is nearly over")
+    monkeypatch.setattr(Work, "_warning", lambda self, left: "Your time is nearly up")
     model = ScriptedModel([logged("one", 0.5), DONE, "true"])
     async with worked(tmp_path / "run", tiny(), model) as context:
         assert only_lab(context).reason == "its coder finished"
-    warned = [request.count("Your time is nearly over") for request in model.requests]
+    warned = [request.count("Your time is nearly up") for request in model.requests]
     # Under the request, and under the answer of `lab log`, which stays in the conversation.
     assert warned[0] == 1 and warned[-1] == 1
 
@@ -163,7 +163,7 @@ async def test_refusals_in_a_row_close_the_lab(tmp_path: Path) -> None:
     )
     command = f"for i in 1 2 3 4 5 6 7; do {ask} 2>/dev/null; done; sleep 300"
     async with worked(tmp_path / "run", tiny(command=command), Picky([])) as context:
-        assert only_lab(context).reason == "the endpoint refused 5 of its requests in a row"
+        assert only_lab(context).reason == "the endpoint refused 5 consecutive requests"
 
 
 async def test_a_cap_closes_the_lab_and_ends_the_run(tmp_path: Path) -> None:

@@ -263,12 +263,12 @@ IDEAS = tuple(IdeaText(Item(f"idea/{n}", CUTOFF), n, "try it", 5.0, 0) for n in 
     ("drafts", "fault"),
     [
         (({}, {}, {}), "1 to 2 drafts"),
-        (({"ideas": [7]},), "does not exist"),
+        (({"ideas": [7]},), "names unknown ideas"),
         (({"codebase": 5},), "one of"),
         (({"share": 0.02},), "a script needs at least 0.10"),
         (({"share": 0.7}, {"share": 0.6}), "sum to 1.30"),
-        (({"ideas": [1, 2, 3]},), "ideas in common"),
-        (({"ideas": [3, 4]}, {"ideas": [4, 3]}), "ideas in common"),
+        (({"ideas": [1, 2, 3]},), "more than half of their ideas"),
+        (({"ideas": [3, 4]}, {"ideas": [4, 3]}), "more than half of their ideas"),
         (({"aim": "Find a family that lacks in the blend"},), "same aim"),
     ],
 )
