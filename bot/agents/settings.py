@@ -77,12 +77,13 @@ class ReplayOptions(RunOptions, MachineOptions):
     )
     pace: Annotated[Literal["all", "stream"], Option()] = Field(
         default="all",
-        description="all: everything up to the cutoff is visible from the start; stream: the clock moves from the competition's "
-        "start to the cutoff, by node if `steps` is set, otherwise by time",
+        description="all: everything up to the cutoff is visible from the start; stream: the clock advances from the "
+        "competition's start to the cutoff, per node if `steps` is set, otherwise with time",
     )
     signals: Annotated[Literal["asof", "collected"], Option()] = Field(
         default="asof",
-        description="asof: votes, scores and tiers at the simulated time; collected: as collected if unknown at that time",
+        description="asof: votes, scores and tiers at the simulated time; collected: the same, or the values at collection "
+        "where those are unknown",
     )
     community: Annotated[bool, Option()] = Field(
         default=True, description="show posts and public notebooks to the agent"
@@ -92,7 +93,7 @@ class ReplayOptions(RunOptions, MachineOptions):
 class AgentRunSettings(RunSettings, RunOptions):
     """The settings of a run, an agent's among them, as its config.json records them."""
 
-    chosen_coder: ChosenCoder = Field(default=ChosenCoder(), description="what `coder` stands for in this run")
+    chosen_coder: ChosenCoder = Field(default=ChosenCoder(), description="coder that `coder` selects in this run")
 
     @property
     def in_labs(self) -> bool:

@@ -119,7 +119,7 @@ PRESETS: Mapping[str, Preset] = {
 
 def _name(name: str) -> str:
     if name in RESERVED or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}", name):
-        raise ValueError(f"must be a plain name other than {', '.join(RESERVED)}")
+        raise ValueError(f"must be a plain name other than {' or '.join(RESERVED)}")
     return name
 
 

@@ -17,7 +17,8 @@ class ReadingSettings(ClosedModel):
     first_tokens: int = Field(
         default=8_000,
         ge=0,
-        description="tokens in the first batch and in each batch of new posts; fewer in a short run, to stay within `share`",
+        description="number of tokens in the first batch and in each batch of new posts; fewer in a short run, to stay within "
+        "`share`",
     )
     growth: float = Field(
         default=2.0,

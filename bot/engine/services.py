@@ -290,6 +290,6 @@ def _retriever(
         return None
     base = KnowledgeBase.read(settings.knowledge_base.folder)
     for problem in base.problems:
-        say(f"skipped in the knowledge base: {problem}")
+        say(f"skipped a knowledge base entry: {problem}")
     task = TaskQuery(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
     return Retriever(task, base, similarity, asker, steps, plan.id, clock, settings.knowledge)

@@ -38,7 +38,7 @@ Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, lt=math.inf)]
 class SearchOptions(ClosedModel):
     """The options of any run, a replay or a live one."""
 
-    seed: Annotated[int, Option()] = Field(default=0, description="seed of all random choices")
+    seed: Annotated[int, Option()] = Field(default=0, description="seed for all random choices")
     blend: Annotated[bool | None, Option()] = Field(
         default=None,
         description="combine predictions into an ensemble (default: yes, except for agents whose papers do not, such as aide)",
@@ -90,7 +90,7 @@ class RunSettings(SearchOptions, MachineOptions):
     cpus: int = Field(ge=1)
     gpus: int = Field(default=0, ge=0)
     image: str | None = Field(default=None, description="name and ID of the image for containers")
-    runtime: str | None = Field(default=None, description="container runtime (default: the container engine's default)")
+    runtime: str | None = Field(default=None, description="container runtime (default: the container engine's)")
     environment: str | None = Field(
         default=None, description="Python environment for scripts (default: the bot's own packages)"
     )

@@ -47,9 +47,9 @@ def _findings(document: Document) -> dict[str, object]:
     sound = [post for post in document.posts if not is_hostile(post)]
     sentences = {title: (post, sentence) for post in reversed(sound) for title, sentence in suggestions(post).items()}
     failed = list(dict.fromkeys(sentence for post in sound for sentence in failures(post)))[:_MOST_FAILS]
-    hostile = {"suspicion": "gives orders to its readers"} if len(sound) < len(document.posts) else {}
+    hostile = {"suspicion": "gives instructions to its readers"} if len(sound) < len(document.posts) else {}
     if not sentences and not failed:
-        return {"summary": "Gives orders to its readers; not used.", **hostile} if hostile else {}
+        return {"summary": "Gives instructions to its readers; not used.", **hostile} if hostile else {}
     uncommon = sum(title not in vocabulary() or not vocabulary()[title].common for title in sentences)
     return {
         "summary": f"{document.title}: discusses {', '.join(sentences) or 'what did not help'}."[:4_000],

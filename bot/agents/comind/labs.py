@@ -34,9 +34,9 @@ _IDEA = 1500
 """Characters of an idea in a lab."""
 _FIRST = "A first solution"
 _FIRST_TEXT = "Start with the task alone: log a simple model early, then add features and other model families."
-_PUBLISHED_TEXT = "Posts are being read meanwhile; the draft planned from them will reach you as news."
+_PUBLISHED_TEXT = "Posts are being read in the meantime; the draft planned from them will reach you as news."
 _FIRST_START = (
-    "Its coder has worked on the task alone since the run started, while the posts were read, and will continue: plan what "
+    "Its coder has been working on the task alone since the run started, while the posts were read, and will continue: plan what "
     "the posts add to this work. `codebase` is null, or the node of a public notebook."
 )
 _CONTINUATION = "Build on the best"
@@ -288,7 +288,7 @@ def starting_point(parents: tuple[int, ...]) -> str:
         return "It is an approach that no report describes: `codebase` is null, or the node of a public notebook."
     start = f"It starts from node {parents[0]}, whose code the coder gets (`codebase` is {parents[0]})"
     if len(parents) > 1:
-        start += f", and adds what only node {parents[1]} has, whose code the coder also gets"
+        start += f", and takes from node {parents[1]} what node {parents[0]} lacks; the coder gets the code of both"
     return f"{start}."
 
 

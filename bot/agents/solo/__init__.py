@@ -12,7 +12,7 @@ from bot.engine.tree import Tree
 
 _TASK = (
     "Do as well as you can on the competition's hidden test rows. Use all the time "
-    "given below. What /lab/work/submission.csv contains at the end is submitted."
+    "given below. When it is up, /lab/work/submission.csv is submitted."
 )
 
 

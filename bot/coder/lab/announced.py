@@ -178,5 +178,5 @@ def _wrong(error: ValidationError) -> str:
     location = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "too_long":
-        message = "{actual_length} are more than the {max_length} that are allowed".format(**first["ctx"])
+        message = "{actual_length} exceed the limit of {max_length}".format(**first["ctx"])
     return line(f"{location}: {message}" if location else message)

@@ -21,7 +21,7 @@ _MEMBERS = 8
 _REMARK, _NOTED, _REPORTED = 150, 500, 700
 """Characters of an experiment's note, a lab's note, and a part of a lab's report."""
 _UNSCORED = (
-    "stored without a score: one on validation rows would reveal labels; to get a score, pass --oof, even for one fold"
+    "stored without a score: scoring validation rows would reveal labels; to get a score, pass --oof, even for one fold"
 )
 _COLUMNS = "[name · out-of-fold score ± standard error · kind · lab · weight in the ensemble · note]"
 

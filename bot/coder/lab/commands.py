@@ -161,10 +161,12 @@ class Commands:
         context.say(f"lab {self.number}: {experiment.name} {experiment.shown_score}")
         text = answer(context, experiment, verbose=arguments.verbose, checked=arguments.check)
         if binary := sorted(texts.keys() - sources.keys()):
-            text += f"\nonly text is stored, without {', '.join(map(repr, binary))}; `retrain` uses the files in work/"
+            text += (
+                f"\nnot stored because only text is: {', '.join(map(repr, binary))}; `retrain` uses the files in work/"
+            )
         if experiment.kind == "stack" and not arguments.uses:
             files = ", ".join(in_quotes(name, 80) for name, source in sources.items() if STACK_SOURCE in source)
-            text += f"\ncounted as a stack, not as a member of the ensemble, because {files} uses {STACK_SOURCE}"
+            text += f"\ncounted as a stack, not as a member of the ensemble, because of {STACK_SOURCE} in {files}"
         if not experiment.has_score:
             return LabAnswer(0, text, LogScore(experiment.name))
         gain = experiment.result.gain

@@ -82,9 +82,7 @@ def write_community(context: RunContext, folder: Path) -> LabCommunityFiles:
         text = _within_limit("\n\n".join(map(_message, messages)))
         (folder / name).write_text(f"# {in_quotes(messages[0].title)}\n\n{text}", encoding="utf-8")
         votes, size = sum(p.votes or 0 for p in messages), len(text) / 1000
-        description = (
-            f"{len(messages)} messages · {votes} votes on them · {size:.0f} kB · {in_quotes(messages[0].title, 120)}"
-        )
+        description = f"{len(messages)} messages · {votes} votes · {size:.0f} kB · {in_quotes(messages[0].title, 120)}"
         index.append(f"- {name} · {description}{_summary(summaries, f'topic/{topic}')}")
         most_voted.append(f"/lab/community/{name} · {description}")
     if measured_lines:

@@ -211,7 +211,7 @@ class ScoredScripts:
             output = indent(result.output.strip()[-_OUTPUT:], "| ", lambda _: True)
             return f"node {node} has no score: {in_quotes(result.error or 'it did not finish', _OUTPUT)}\n{output}".rstrip()
         score = with_error(rounded_score(result.score.value, result.score.std_error), result.score.std_error)
-        lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
+        lines = [f"node {node} has a score; its output is in /lab/logs/{self._log(node).name}"]
         if context.takes_notebooks:
             lines.append(self._notebook_line(node))
         lines += [f"a check found: {finding}" for finding in result.findings]

@@ -297,7 +297,7 @@ class Work:
             elif interrupted:
                 interruption = _INTERRUPTED.format(left="last copied back" if self.lease.elsewhere else "left")
                 logged = self._logged_since(turn_start.nodes)
-                lines = [interruption, *([f"logged by then: {', '.join(logged)}"] if logged else [])]
+                lines = [interruption, *([f"logged before the restart: {', '.join(logged)}"] if logged else [])]
                 facts = {"interrupted": True}
             else:
                 output, ending, facts = await self._run(turn, reply.command)

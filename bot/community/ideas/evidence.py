@@ -71,7 +71,7 @@ _MOST_CLAIMED = 1.5
 Basis = Literal["measured", "together", "kernel", "report", "claimed", "built", "none"]
 BASES: Mapping[str, str] = {
     "measured": "measured",
-    "together": "measured together with others",
+    "together": "measured together with other ideas",
     "kernel": "kernel run",
     "report": "draft measured",
     "claimed": "claimed",

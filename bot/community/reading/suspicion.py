@@ -20,7 +20,7 @@ _KINDS = {
     r"|visibility\s?:\s?hidden|font-size\s?:\s?0|opacity\s?:\s?0\b|(?<!-)color\s?[:=]\s?[\"']?(?:white|#fff(?:fff)?)\b)",
     "imitates a message from a system, a tool or an assistant": r"(?<![\"'\w])<\|?(?:im_start|im_end|system|assistant|eot_id)\|?>"
     r"|</(?:system|assistant|user|instructions?|answer|post|kernel|message)\b[^>\n]{0,40}>|</?tool_\w{1,20}>",
-    "gives orders to automated readers": r"\b(?:ignore|disregard|forget)\b[^.;]{0,20}\b(?:previous|prior|your)\b"
+    "gives instructions to automated readers": r"\b(?:ignore|disregard|forget)\b[^.;]{0,20}\b(?:previous|prior|your)\b"
     r"[^.]{0,20}\b(?:instructions?|prompts?)\b",
 }
 

@@ -111,9 +111,9 @@ def python_of(text: str, language: str | None) -> KernelScript:
     if not any(code.strip() for code in codes):
         raise UnsupportedKernel("it contains no Python code")
     if _CUT.search(text if cells else codes[0]):
-        raise UnsupportedKernel("it is too long, so its copy is incomplete")
+        raise UnsupportedKernel("it is incomplete here because it was too long")
     if any("[encoded data left out]" in code for code in codes):
-        raise UnsupportedKernel("its code contains encoded data, which its copy omits")
+        raise UnsupportedKernel("its code contained encoded data that was removed")
     plain = [plain_cell(code) for code in codes]
     code = _FUTURE.sub("", "\n\n".join(cell.code.rstrip("\n") for cell in plain)).strip() + "\n"
     try:

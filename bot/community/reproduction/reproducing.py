@@ -125,7 +125,7 @@ def why_no_more(context: RunContext) -> str | None:
         return reasons[max(reasons)]
     has_started = any(context.steps.all(_KERNEL_CHOICE).values())
     finished = reproductions(context.store, context.run_id, context.clock.as_of())
-    return "the run ended before the first one finished" if has_started and not finished else None
+    return "the run ended before the first notebook finished" if has_started and not finished else None
 
 
 async def _give_up(context: RunContext, number: int, reason: str) -> None:
@@ -302,7 +302,7 @@ def _seconds(context: RunContext, shares_cores: bool) -> float:
     limit = min(_PER_KERNEL * share, share - spent_seconds, remaining or 0.0)
     least_seconds = _LEAST_SHARED if shares_cores else _MIN_SECONDS
     if limit < least_seconds:
-        raise BudgetExceeded(f"{max(limit, 0.0):.0f} s remain for them, but one needs at least {least_seconds:.0f} s")
+        raise BudgetExceeded(f"{max(limit, 0.0):.0f} s remain, but a notebook needs at least {least_seconds:.0f} s")
     return limit
 
 

@@ -11,7 +11,7 @@ class ReproductionSettings(ClosedModel):
     """How many public kernels are run, and for how long."""
 
     kernels: Annotated[int, Option("public-notebooks")] = Field(
-        default=3, ge=0, description="maximum number of public notebooks to run (0: run none)"
+        default=3, ge=0, description="maximum number of public notebooks to run (0 for none)"
     )
     share: float = Field(
         default=0.1,

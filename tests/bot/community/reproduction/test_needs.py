@@ -119,7 +119,7 @@ def test_magics_that_jupytext_commented_out_are_run() -> None:
             "```python cell\nx = 1\n```\n\n```python cell\nprint x\n```",
             "it is written in Python 2: code cell 2, print x",
         ),
-        ("```python cell\nx = b'[encoded data left out]'\n```", "its code contains encoded data"),
+        ("```python cell\nx = b'[encoded data left out]'\n```", "its code contained encoded data"),
         ("# Title\n\n```python cell\n\n```", "it contains no Python code"),
         ("```julia cell\nx = 1\n```", "it is written in julia"),
     ],

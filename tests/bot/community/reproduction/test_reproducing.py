@@ -169,7 +169,7 @@ async def test_without_time_none_is_chosen(tmp_path: Path) -> None:
         assert await reproduce_batch(context, 1) == []
         assert rows(context) == {}
         assert context.decisions.count == 0
-        assert why_no_more(context) == "0 s remain for them, but one needs at least 15 s"
+        assert why_no_more(context) == "0 s remain, but a notebook needs at least 15 s"
 
 
 @pytest.mark.integration
