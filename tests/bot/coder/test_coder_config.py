@@ -74,4 +74,4 @@ def test_the_file_is_checked_as_a_whole(tmp_path: Path) -> None:
     file.write_text('[coders.lab]\nfolder = "codex"\n')
     with pytest.raises(ConfigurationError) as wrong:
         read_settings(file)
-    assert "must be a plain name other than lab, script" in str(wrong.value)
+    assert "must be a plain name other than lab or script" in str(wrong.value)

@@ -112,7 +112,7 @@ async def test_passing_failures_are_tried_again_after_growing_waits(status: int)
 
 async def test_unavailable_once_the_retries_are_used_up() -> None:
     with ScriptedEndpoint([failure(503, "overloaded")]) as endpoint:
-        with pytest.raises(ModelUnavailable, match=r"503 for gpt-x: overloaded \(tries: 3\)"):
+        with pytest.raises(ModelUnavailable, match=r"503 for gpt-x: overloaded \(attempts: 3\)"):
             await ask(endpoint)
         assert len(endpoint.requests) == 3
 

@@ -50,7 +50,7 @@ async def test_reply_that_was_cut_off_is_unreadable_again(tmp_path: Path) -> Non
 
 
 async def test_step_must_be_bound_first(tmp_path: Path) -> None:
-    with pytest.raises(ModelMisconfigured, match="bind it"):
+    with pytest.raises(ModelMisconfigured, match="bind a step"):
         await RecordedModel(tmp_path).complete(Question(), role="coder", limits=CallLimits())
 
 

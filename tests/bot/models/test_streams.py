@@ -60,7 +60,7 @@ async def test_the_callers_limit_ends_even_an_answer_that_comes_and_what_came_is
     with ScriptedEndpoint([Reply(GOOD), endless]) as endpoint:
         async with model_at(endpoint.url) as model:
             await model.complete(Question(), role="coder", limits=CallLimits())
-            with pytest.raises(BrokenOff, match="too late") as caught:
+            with pytest.raises(BrokenOff, match="took too long") as caught:
                 await model.complete(Question(), role="coder", limits=CallLimits(0.5))
         assert len(endpoint.requests) == 2
     assert isinstance(caught.value.reply, Completion)

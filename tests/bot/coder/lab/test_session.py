@@ -83,7 +83,7 @@ async def test_an_agent_that_fails_is_started_anew_and_the_third_time_its_lab_is
     assert (row.reason or "").startswith(
         'its coder failed 3 times; the last error: it ended with status 1: "the tiny agent crashed'
     )
-    assert "You start again" not in seen[0]
+    assert "You are starting again" not in seen[0]
     assert "until it ended with status 1" in seen[1]
     assert tree[2].valid, "what it logged stays"
 
@@ -205,6 +205,6 @@ async def test_after_a_kill_the_agent_begins_again_in_the_same_folder(tmp_path: 
     assert (row.reason, row.turns) == ("its coder finished", 2)
     assert "the bot was restarted" in seen[0]
     assert "begun before the kill" in seen[1]
-    assert "You start again" in model.requests[0]
+    assert "You are starting again" in model.requests[0]
     assert [tree[node].valid for node in (2, 3)] == [True, True]
     assert calls == len(model.requests) + 2, "what was asked before the kill is neither lost nor paid twice"
