@@ -377,7 +377,7 @@ class SealedRuns:
         if result.exit_code != 0:
             last = result.output.strip().rpartition("\n")[2][:200]
             over_limit = result.exit_code == _KILLED or bool(_MEMORY_ERROR.search(f"{last} {result.notice or ''}"))
-            reason = f"its command ended with status {result.exit_code}: {last}"
+            reason = f"its command exited with status {result.exit_code}: {last}"
             return _CommandEnd(reason, over_limit)
         return _CommandEnd(None)
 

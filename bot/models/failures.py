@@ -95,7 +95,7 @@ FIRST_ENDPOINT = Names()
 def classify(status: int, body: object, *, model: str, names: Names = FIRST_ENDPOINT) -> ModelError:
     """Return the error that an answer with this HTTP status, or code, means; `body` is decoded JSON, or text."""
     code, words = _code(body), _words(body)
-    message = f"the endpoint answered {status} for {model}: {words[:_MOST_WORDS]}"
+    message = f"the endpoint returned status {status} for {model}: {words[:_MOST_WORDS]}"
     is_lack = _NO_CREDIT_WORDS.search(words) and not _PASSING_WORDS.search(words)
     if code & _NO_CREDIT or (status in (400, 403, 429) and is_lack):
         return ModelMisconfigured(f"{message}; {_NO_CREDIT_ADVICE}")

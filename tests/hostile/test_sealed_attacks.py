@@ -141,7 +141,7 @@ WAYS = {"pipe", "socket", "abstract", "port", "lock", "opened", "lock-of-experim
 LIMITS = LabLimits(512_000_000, 100_000_000)
 
 
-@pytest.mark.parametrize(("status", "why"), [(0, ""), (3, "its command ended with status 3")])
+@pytest.mark.parametrize(("status", "why"), [(0, ""), (3, "its command exited with status 3")])
 async def test_no_label_leaves_a_run_on_all_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, why: str
 ) -> None:

@@ -61,7 +61,7 @@ Change = tuple[str, RecipeConfig]
 def baseline_script(task: TaskText, preview: str) -> Script:
     """Return the baseline for a table, text, image or time-indexed task; `preview` is not used."""
     config = plain_config(task)
-    plan = f"A safe baseline: one {config.use[0]}, cross-validated."
+    plan = f"Baseline: one cross-validated {config.use[0]}."
     features = features_script(config)
     return Script(plan=plan, code=script(config), action="draft", infer=infer_script(config), features=features)
 

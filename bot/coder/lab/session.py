@@ -197,7 +197,7 @@ class AgentSession:
             return "its coder exited", ""
         last = in_quotes(result.output.strip().rpartition("\n")[2], _REASON_CHARACTERS)
         notice = line(result.notice or "", _REASON_CHARACTERS)
-        description = notice or f"it ended with status {result.exit_code}: {last}"
+        description = notice or f"it exited with status {result.exit_code}: {last}"
         return (None if turns_taken else f"its coder sent no request to its model: {description}"), description
 
     def _write_task(self, before: str) -> None:

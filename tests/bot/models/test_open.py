@@ -227,7 +227,7 @@ async def test_change_of_who_answers_is_a_line_and_an_event_of_the_run(tmp_path:
         with store.read() as session:
             (event,) = session.exec(select(Event).where(Event.type == "model.changed")).all()
     before, after = f"gpt-x at {endpoint_name(first.url)}", f"fallback 1 (gpt-x at {endpoint_name(second.url)})"
-    why = f"{before}: the endpoint answered 503 for gpt-x: down (attempts: 1)"
+    why = f"{before}: the endpoint returned status 503 for gpt-x: down (attempts: 1)"
     assert event.data == {"before": before, "after": after, "reason": why}
     assert said == [f"model: {after} replaces {before}: {why}"]
 

@@ -46,7 +46,7 @@ def test_an_agent_that_does_nothing_fails_and_what_it_printed_is_shown(tmp_path:
     table = 'command = "echo I have no idea; exit 4"\ndialect = "messages"'
     done, found = check("idle", "bubblewrap", table, tmp_path)
     assert [one["title"] for one in found["seen"] if one["ok"]] == ["was charged correctly"]
-    assert "its coder sent no request to its model: it ended with status 4" in found["seen"][4]["finding"]
+    assert "its coder sent no request to its model: it exited with status 4" in found["seen"][4]["finding"]
     assert "I have no idea" in found["printed"]
     assert done.exit_code == 1
 

@@ -81,10 +81,10 @@ async def test_an_agent_that_fails_is_started_anew_and_the_third_time_its_lab_is
         row, seen, tree = only_lab(context), turns(context), load_tree(context)
     assert row.turns == 3
     assert (row.reason or "").startswith(
-        'its coder failed 3 times; the last error: it ended with status 1: "the tiny agent crashed'
+        'its coder failed 3 times; the last error: it exited with status 1: "the tiny agent crashed'
     )
     assert "You are starting again" not in seen[0]
-    assert "until it ended with status 1" in seen[1]
+    assert "until it exited with status 1" in seen[1]
     assert tree[2].valid, "what it logged stays"
 
 
@@ -93,7 +93,7 @@ async def test_an_agent_that_fails_before_it_asks_for_anything_is_started_once(t
     async with worked(tmp_path / "run", tiny(command=command), ScriptedModel([])) as context:
         row = only_lab(context)
     assert (row.reason, row.turns) == (
-        'its coder sent no request to its model: it ended with status 3: "nothing here"',
+        'its coder sent no request to its model: it exited with status 3: "nothing here"',
         1,
     )
 
