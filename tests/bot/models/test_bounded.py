@@ -49,7 +49,7 @@ MANY_PARTS = b"[" + b"[]," * 5_000_000 + b"[]]"
         (lambda: encoded(b"no gzip", "gzip"), "incorrect header"),
         (lambda: encoded(gzip.compress(MANY_PARTS), "gzip"), "is not a chat completion"),
         (lambda: Reply(status=500, body=MANY_PARTS), "more than 262,144 bytes"),
-        (lambda: Reply(status=500, body=MANY_PARTS[:250_000]), "answered 500"),
+        (lambda: Reply(status=500, body=MANY_PARTS[:250_000]), "status 500"),
         (lambda: Reply(body=b'{"choices":' * 100_000), "cut off"),
     ],
     ids=[
@@ -88,7 +88,7 @@ async def test_a_prompt_does_not_follow_to_another_host(status: int) -> None:
             ScriptedEndpoint([Reply(status=status, headers={"Location": address})]) as endpoint,
             pytest.raises(
                 ModelMisconfigured,
-                match=rf"answered {status} .*redirects to http://localhost:\d+, and",
+                match=rf"returned status {status} .*redirects to http://localhost:\d+, and",
             ),
         ):
             await ask(endpoint)
