@@ -232,7 +232,7 @@ async def test_all_tries_together_keep_to_the_time_limit() -> None:
     with ScriptedEndpoint([Reply(GOOD, delay=30.0)]) as silent:
         async with several(silent.url, silent.url) as models:
             start = asyncio.get_running_loop().time()
-            with pytest.raises(ModelUnavailable, match=r"m1: .*no answer.*; m2: .*no answer"):
+            with pytest.raises(ModelUnavailable, match=r"m1: .*did not answer.*; m2: .*did not answer"):
                 await models.ask(seconds=0.6)
             assert asyncio.get_running_loop().time() - start < 10.0
 

@@ -111,7 +111,7 @@ async def test_a_body_without_end_is_given_up(tmp_path: Path) -> None:
 
     async with scene(tmp_path, script) as it:
         got = await it.ask()
-        assert got.status == 503 and "more than" in got.error
+        assert got.status == 503 and "longer than" in got.error
         async with asyncio.timeout(20):
             while not it.upstream.let_go:
                 await asyncio.sleep(0.01)
