@@ -26,7 +26,7 @@ from tests.bot.research.importers.mle_live.hand_written import (
 __all__ = ["bot", "tiny"]
 
 REPLAY = ("--model", "builtin", "--steps", 1, "--sandbox", "process", "--json")
-DATED = "dated at the deadline, as they had no time of their own: 2 topics, 5 messages"
+DATED = "dated at the deadline because they had no date: 2 topics, 5 messages"
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def test_a_folder_of_competitions_is_imported_with_metrics_found_by_their_own_gr
         "asked": ("grade.py", "maximize"),
         "turned": (None, None),
     }
-    assert "contradicts" in outcomes["turned"]["problems"][0]
+    assert "contradiction" in outcomes["turned"]["problems"][0]
     params = {
         slug: Snapshot.load(tmp_path / "out" / slug, METRIC_DIRECTIONS).card.metric.params
         for slug in metrics
