@@ -19,7 +19,7 @@ _REASONING = r"(?:\w{1,20}[:_])?(?:think\w{0,3}|thoughts?|reason\w{0,3}|reflecti
 _ANSWER = r"(?:answer|response|reply|solution|output|result|code|script|command|action|bash|shell|python|json)s?_?\d*"
 _OF_ANSWER = re.compile(
     rf"(?:.*[_:.-])?(?:(?:tool|function)\w*|invoke|param(?:eter)?s?|calls?|key|value)|final|(?:final[_-]|execute_)?{_ANSWER}"
-    r"|assistant|model|start_of_turn|te?xt|turn|header_id|box|div|main|nav|pre|span|section|article|body|html|table|t[rdh]|[uo]l|li|h\d"
+    r"|assistant|im|model|start_of_turn|te?xt|turn|header_id|box|div|main|nav|pre|span|section|article|body|html|table|t[rdh]|[uo]l|li|h\d"
 )
 """Names of tags around an answer, a call or parts of either, of a template's tokens, and of HTML."""
 _PREFIX = r"(?:[｜|]{1,2}DSML[｜|]{1,2} ?|\w{1,20}[:_])?"
@@ -28,18 +28,18 @@ _CALLED, _PARAMETER, _ARG = rf"{_PREFIX}(?:function|invoke)", rf"{_PREFIX}param(
 _MARGIN = r"(?:[^\w\n`{<>\[\]\"']|[\d_]){0,12}"
 _MARK = re.compile(
     rf"(?mi)(?P<quote>(?<=[\"'`}}])|(?<=\\n))?+(?:(?=(?P<code>{FENCE.pattern})) {{0,3}}[`~]+"
-    r"|(?P<odd><\|channel>thought|<\|inner_prefix\|>|<unused94>thought|\A\s*Here(?:'s| is) my thought process:"
-    r"|(?P<closing><channel\|>|<\|inner_suffix\|>|<unused95>|\nHere(?:'s| is) my response:))"
-    r"|(?<=[:,=(\[{])\s?\"(?:[^\"\\\n]|\\.)*+\""
+    r"|(?P<odd><\|channel>thought|<\|inner_prefix\|>|<(?:unused|ctrl)94>thought|<\|im_start\|>think\b"
+    r"|\A\s*Here(?:'s| is) my thought process:|(?P<closing><channel\|>|<\|inner_suffix\|>|<(?:unused|ctrl)95>"
+    r"|<\|im_start\|>answer\b|\nHere(?:'s| is) my response:))|(?<=[:,=(\[{])\s?\"(?:[^\"\\\n]|\\.)*+\""
     rf"|<(?P<argument>{_PARAMETER}|{_ARG}value)\b[^<>]*>(?s:.*?)</(?P=argument)>"
     r"|[<\[◁][|｜]?(?P<slash>[/\\]\s?|end_(?:of_)?)?(?:begin_of_)?(?P<name>[^\W\d_][\w:.-]{1,40}?)"
     r"(?:_start|(?P<end>_end))?(?:\s[^<>\n]*)?[|｜]?[>\]▷]"
-    rf"|(?P<heading>^{_MARGIN}(?:my |the )?(?P<final>final )?(?:answer|response|solution|command|script|final|done thinking)"
-    rf"(?:{_MARGIN}(?=$|[{{`])|(?(final)\**:|(?!)))))(?(quote)(?![\"'`\\]))"
+    rf"|(?P<heading>^{_MARGIN}(?:my |the |next )?(?P<final>final |最终)?(?:answer|response|solution|command|script"
+    rf"|final|action(?=\W*$)|答案|回答|命令|(?:done|end of) {_REASONING})(?:{_MARGIN}(?=$|[{{`])|\**:)))(?(quote)(?![\"'`\\]))"
 )
 """Code, marks of Apertus, Gemma and Granite, arguments of calls, tags of any name, and headings over the answer itself."""
 _MOST_BLOCKS = 200
-_SECTION = re.compile(rf"(?mi)\A\s*{_MARGIN}(?:let me |my )?{_REASONING}(?: \w+){{0,2}}{_MARGIN}(?:[:.]|$)")
+_SECTION = re.compile(rf"(?mi)\A\s*{_MARGIN}(?:let me |my )?(?:{_REASONING}|思考\w*)(?: \w+){{0,2}}{_MARGIN}(?:[:.]|$)")
 _BEFORE = re.compile(
     r"\A\s*(?:<\|begin_of_(?:box|solution)\|>|<(?:final|(?:final_)?answer|response)>|<\|START_RESPONSE\|>"
     r"|<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?)\s*"
@@ -47,16 +47,17 @@ _BEFORE = re.compile(
 _BEHIND = re.compile(
     r"(?:(?:<\|(?:end(?:_of_box|_of_solution|_of_text|oftext)?|END_RESPONSE|im_end|eot_id|return)\|>|<turn\|>|<end_of_turn>"
     r"|</(?:final|(?:final_)?answer|response|s)>|<｜end▁of▁sentence｜>)\s*)+\Z"
+    r"|(?:(?<=</tool_call>)\s*<tool_response>|(?<=\})\s*\nObservation:)(?s:.*)"
 )
-"""Tokens and tags before and after the answer itself."""
+"""Tokens and tags before and after the answer itself; a call's result that the model made up."""
 _NEXT_TURN = re.compile(r"(?s)<\|(?:im_end|eot_id)\|>\s*<\|(?:im_start|start_header_id)\|>(?:user|system|tool|ipy).*")
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """A message's fields beside its text: DeepSeek's, which most servers took over, and OpenRouter's, vLLM's and Ollama's."""
 REASONING_PARTS = ("thinking", "reasoning", "reasoning_text")
 """Types of a text's parts: Mistral's, and others'."""
 _CHANNEL = re.compile(
-    r"(?s)(?:<\|start\|>assistant|<\|channel\|>|\A\s*(?=to=))(?P<header>[^<]*(?:<\|(?:channel|constrain)\|>[^<]*){0,2})<\|message\|>"
-    r"(?P<body>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)"
+    r"(?s)(?:<\|start\|>assistant|<\|channel\|>|\A\s*(?=to=))(?P<header>[^<]*(?:<\|(?:channel|constrain)\|>[^<]*){0,2})"
+    r"(?:<\|message\|>|(?<=l\|>analysis)\s|(?<=l\|>final)\s)(?P<body>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)"
 )
 _WITHOUT_TOKENS = re.compile(
     r"(?s)\A\s*(?:(?:assistant)?analysis(?:(?=[A-Z\"'`])|(?=.*assistant ?(?:final|commentary)))|commentary to=)"
@@ -182,9 +183,9 @@ def _json(match: re.Match[str], is_marked: bool = True) -> Iterator[Call]:
         for item in items if isinstance(items, list) else [items]:
             fields = item if isinstance(item, dict) else {}
             called = fields["function"] if isinstance(fields.get("function"), dict) else fields
-            name, arguments = (
-                next((called[key] for key in keys if key in called), None) for keys in (_NAMES, _ARGUMENTS)
-            )
+            name, arguments = (next((called[k] for k in keys if k in called), None) for keys in (_NAMES, _ARGUMENTS))
+            if is_marked and len(called) == 1:
+                [(name, arguments)] = called.items()
             if isinstance(name, str) and arguments is not None:
                 calls.append(_call(name, arguments))
     yield from calls or [_call("", match["arguments"])] * is_marked
@@ -205,8 +206,7 @@ def _python(match: re.Match[str]) -> Iterator[Call]:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and not any(isinstance(one, ast.Call) for one in node.args):
-            named = {one.arg: one.value for one in node.keywords if one.arg}
-            constants = {name: value.value for name, value in named.items() if isinstance(value, ast.Constant)}
+            constants = {k.arg: k.value.value for k in node.keywords if k.arg and isinstance(k.value, ast.Constant)}
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             yield _call(name, constants or match["arguments"])
 
@@ -215,10 +215,10 @@ _named = partial(_marked, "(?!)")
 _NAMES = ("name", "tool_name", "tool", "action", "recipient_name", "function")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
 CALLS = tuple((family, re.compile(form, re.DOTALL), read) for family, read, form in (
-    ("Qwen, Hermes; Mistral, Llama; Phi, Granite; Nemotron; Command A; InternLM; Jamba", _json,
+    ("Qwen, Hermes; Mistral, Llama; Phi, Granite; Nemotron; Command A; InternLM; Jamba; Apertus", _json,
      rf"(?:<{_TOOL}>|\[TOOL_CALLS\]|\[TOOL_REQUEST\]|<\|python_tag\|>|<\|(?:tool|function)_call\|>|functools(?=\[)"
-     r"|<\|START_ACTION\|>|<\|tool_call_start\|>(?=\s*\[?\s*\{)|<\|action_start\|>\s*<\|plugin\|>)\s*(?:```(?:json)?\s*)?(?P<arguments>[\[{].*?)(?:```\s*)?"
-     rf"(?:</{_TOOL}>|<\|/tool_call\|>|<\|tool_call_end\|>|\[END_TOOL_REQUEST\]|<\|END_ACTION\|>|<\|action_end\|>|<\|eom_id\|>|</s>|\Z)"),
+     r"|<\|START_ACTION\|>|<\|tools_prefix\|>|<\|tool_call_start\|>(?=\s*\[?\s*\{)|<\|action_start\|>\s*<\|plugin\|>)\s*(?:```(?:json)?\s*)?(?P<arguments>[\[{].*?)(?:```\s*)?"
+     rf"(?:</{_TOOL}>|<\|/tool_call\|>|<\|tool_call_end\|>|\[END_TOOL_REQUEST\]|<\|END_ACTION\|>|<\|tools_suffix\|>|<\|action_end\|>|<\|eom_id\|>|</s>|\Z)"),
     ("Qwen3-Coder, Seed-OSS, Llama; MiniMax, Anthropic, DeepSeek's newer",
      partial(_marked, rf"<{_PARAMETER}(?: name)?= *\"?([\w.-]+)\"?[^<>]*>\n?(.*?)\n?(?:</{_PARAMETER}>|\Z)"),
      rf"<{_CALLED}(?: name)?= *\"?(?P<name>[\w.-]+)\"? *>(?P<arguments>[^<]*+(?:<(?!/?{_CALLED}|/{_TOOL}|\|eom_id)[^<]*+)*+)"

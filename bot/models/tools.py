@@ -104,10 +104,10 @@ def _call(id: str, prose: str, command: str, tool: Tool) -> dict[str, Any]:
 
 def _function(call: object) -> tuple[str, object]:
     """Return a call's name and arguments as received; empty if it has none."""
-    function = call.get("function") if isinstance(call, dict) else None
+    function = call.get("function", call) if isinstance(call, dict) else None
     if not isinstance(function, dict):
         return "", ""
-    return str(function.get("name") or ""), function.get("arguments", "")
+    return str(function.get("name") or ""), function.get("arguments", function.get("input", ""))
 
 
 def _command(arguments: object, tool: Tool) -> str | None:

@@ -56,6 +56,10 @@ REASONED = (
     f"<think>{REJECTED}</ think>{ANSWER}",
     f"<think>{REJECTED}</think>{ANSWER}<|im_end|>\n<|im_start|>user\n{REJECTED}",
     f"Here is my thought process:\n{REJECTED}\nHere is my response:\n{ANSWER}",
+    f"<|im_start|>assistant\n<think>\n{REJECTED}\n</think>\n\n{ANSWER}<|im_end|>",
+    f"<|im_start|>think\n{REJECTED}<|im_end|>\n<|im_start|>answer\n{ANSWER}<|im_end|>",
+    f"<ctrl94>thought\n{REJECTED}\n<ctrl95>{ANSWER}",
+    f"<|channel|>analysis {REJECTED}<|end|><|start|>assistant<|channel|>final {ANSWER}",
 )
 OF_ANY_NAME = (
     f"<inner_monologue>\n{REJECTED}\n</inner_monologue>\n\n{ANSWER}",
@@ -80,6 +84,10 @@ OF_ANY_NAME = (
     f"**Thinking process:**\n\n1. {REJECTED}\n\n**Final Answer:**\n\n{ANSWER}",
     f"Let me think.\n{REJECTED}\nFinal response:\n{ANSWER}",
     f"Thinking...\n{REJECTED}\n...done thinking.\n\n{ANSWER}",
+    f"--- Thinking ---\n{REJECTED}\n--- End of thinking ---\n{ANSWER}",
+    f"Reasoning: {REJECTED}\n\nCommand: {ANSWER}",
+    f"Thought:\n{REJECTED}\n\nAction:\n{ANSWER}",
+    f"## 思考过程\n{REJECTED}\n\n## 最终答案\n{ANSWER}",
 )
 
 
@@ -181,6 +189,7 @@ CALLS = {
     "param": '<function name="bash"><param name="command">ls</param></function>',
     "qwen-2": '✿FUNCTION✿: bash\n✿ARGS✿: {"command": "ls"}',
     "react": 'Thought: I look.\nAction: bash\nAction Input: {"command": "ls"}\nObservation: a.txt',
+    "apertus": '<|tools_prefix|>[{"bash": {"command": "ls"}}]<|tools_suffix|>',
     "gpt-oss-without-tokens": 'analysisI look.assistantcommentary to=functions.bash json{"command": "ls"}',
 }
 
@@ -229,12 +238,23 @@ def test_json_that_is_no_call_stays_in_the_answer() -> None:
     assert read(text) == text
 
 
+@pytest.mark.parametrize("result", ["\n<tool_response>\na.txt\n</tool_response>\n", "\nObservation: a.txt\n"])
+def test_what_follows_a_result_that_the_model_made_up_is_not_run(result: str) -> None:
+    form = CALLS["hermes"] if "tool" in result else 'Action: bash\nAction Input: {"command": "ls"}'
+    assert command_in(read(form + result + form.replace("ls", "rm -rf work"))) == "ls"
+
+
 @pytest.mark.parametrize(
     "arguments", ['"{\\"command\\": \\"ls\\"}"', '{"command": "ls"}</tool_call>', '{"command": ["ls"]}']
 )
 def test_arguments_are_read_as_servers_send_them(arguments: str) -> None:
     call = {"type": "function", "function": {"name": "bash", "arguments": arguments}}
     assert command_in(read(None, tool_calls=[call])) == "ls"
+
+
+@pytest.mark.parametrize("name", ["arguments", "input"])
+def test_a_call_without_its_function_is_read(name: str) -> None:
+    assert command_in(read(None, tool_calls=[{"id": "1", "name": "bash", name: {"command": "ls"}}])) == "ls"
 
 
 def test_a_call_that_is_cut_off_is_no_command() -> None:
