@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from bot.models.connection import EndpointConnection, Rejected
 from bot.models.failures import MOST_BYTES, MOST_OF_EVENT, MOST_OF_STREAM, STREAM, endpoint_words, is_about
-from bot.models.streamed import StreamedAnswer
+from bot.models.streamed import StreamedAnswer, error_in
 from scrapers.http.responses import CODING, parts, read_json, receive
 from state.errors import EndpointSilent, ModelUnavailable
 from state.redaction import Redactor
@@ -113,7 +113,8 @@ class ChatClient:
                 async for event in EventSource(bounded_response, MOST_OF_EVENT):
                     is_last = event.data.startswith("[DONE]")
                     if event.data.strip() and not is_last:
-                        answer.add(read_json(event.data))
+                        value = read_json(event.data)
+                        answer.add({"error": value} if event.event == "error" and not error_in(value) else value)
                     answer.ended = answer.ended or (is_last and answer.error is None)
                     if is_last or answer.error is not None:
                         limit.reschedule(now() + _AFTER_ALL)

@@ -28,9 +28,9 @@ _ABOUT_LENGTH = re.compile(
     r"context[ _-]?(length|window|size|limit)|exceed_context|maximum (\w+ )?(model|prompt|input|sequence) length|max_model_len"
     r"|\b(prompt|input|request|messages?|inputs)\b.{0,80}\b(too (long|large|big|many)|longer than|exceed(s|ing) the limit)"
     r"|\b(input|prompt|message|the) token(s|( number|s? length)?\b).{0,60}\bexceed|exceed max message tokens|session_len"
-    r"|max tokens of \d+ exceeded|prompt sequence length|输入.{0,20}(过长|超)"
+    r"|max tokens of \d+ exceeded|prompt sequence length|prompt length\b.{0,60}\bexceed|输入.{0,20}(过长|超)"
     r"|too many (input )?tokens|input[ _](token count|length|tokens exceed)|tokens to keep"
-    r"|reduce the length|max_new_tokens|number of tokens allowed"
+    r"|reduce the length|max_(new|total)_tokens|n_keep|sequence length \d|number of tokens allowed"
     r"|(tokens|max_tokens) must be at least 1, got -|`?inputs`? must have less than|max_seq_len|token limit|prompt exceeds",
     re.IGNORECASE | re.DOTALL,
 )
@@ -38,20 +38,20 @@ _ABOUT_LENGTH = re.compile(
 _ABOUT_RATES = re.compile(r"per (min|day|hour)|\b[TR]P[MD]\b|rate.?limit", re.IGNORECASE)
 _BEYOND_RATES = re.compile(r"request too large\b.*\blimit \d+, requested \d", re.IGNORECASE | re.DOTALL)
 _NEVER = frozenset({401, 402, 403, 404, 429})
-_NUMBER = r"(\d[\d,]*\d)"
+_NUMBER = r"(\d[\d,]*\d)\b(?! bytes)"
 _LIMITS = tuple(
     re.compile(form.replace("N", _NUMBER), re.IGNORECASE)
     for form in (
-        r"(?:n_ctx|max_seq_len)\W{1,3}N",
+        r"(?:(?:n_ctx|max_seq_len|session_len)\W{1,3}|context length of \S+ is )N",
         r"(?:>|<=) ?N",
         r"exceeds? (?:(?! by |\. )[^\d]){0,60}?N",
-        r"(?:supports? up to |allowed \(|(?:less|fewer|greater) than )N",
+        r"(?:supports? (?:up to )?|allowed \(|(?:less|fewer|greater) than )N",
         r"length should be \[\d+, ?N",
         r"N maximum context",
         r"(?:context|model)(?:'s)?(?: maximum)?(?: context)?[ _](?:length|len|size|window|limit)\b(?:(?! by )[^\d]){0,60}?N",
         r"sequence length is[^\d]{0,40}?N",
         r"(?:prompt|sequence) length[^\d]{0,40}?N",
-        r"limit:? (?:of |is )?N",
+        r"limit:? (?:of |(?:for this model )?is )?N",
         r"max(?:imum)?(?: size| number of tokens| tokens of)?(?: is)?:? N",
     )
 )
@@ -60,8 +60,8 @@ _PROMPTS = tuple(
     for form in (
         r"N (?:tokens )?in (?:the|your) (?:messages|prompt)",
         r"(?<!for )\bN (?:input tokens|of text input|tokens from the input)",
-        r"(?:request|input|prompt|requested tokens|resulted in|count)(?: is| of| has| length| tokens)? \(?(?:length )?N",
-        r"(?:n_keep|too long): N(?![\d:])",
+        r"(?:request|input|prompt|sequence|requested tokens|resulted in|count)(?: is| of| has| length| tokens)? \(?(?:length )?N",
+        r"(?:n_keep|too long)\W{1,3}N(?![\d:])",
         r"limit: N \+",
         r"first N tokens",
         r"contains (?:at least )?N(?!\d| characters)",

@@ -21,16 +21,16 @@ STREAM = "text/event-stream"
 _MOST_WORDS = 300
 _MOST_READ = 4_000
 """Characters of an error that are examined."""
-_BUSY = frozenset({408, 409, 425, 429, 503, 529})
-_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_BUSY = frozenset({408, 409, 424, 425, 429, 498, 503, 529})
+_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "1113"})
 _NO_CREDIT_WORDS = re.compile(
     r"exceeded your current quota|insufficient (credit|balance|quota|funds)|credit balance is too low"
-    r"|(no|out of|used all) (available |remaining )?credits?\b|(spend|spending) limit",
+    r"|(no|out of|used all) (available |remaining )?credits?\b|(spend|spending) limit|budget has been exceeded",
     re.IGNORECASE,
 )
 _PASSING_WORDS = re.compile(r"(retry|try again) in \d", re.IGNORECASE)
 """Signs of a quota per minute or day: Gemini's message for it otherwise reads like OpenAI's for an empty account."""
-_WRONG = frozenset({"model_not_found", "invalid_model", "invalid_api_key"})
+_WRONG = frozenset({"model_not_found", "model_not_available", "invalid_model", "invalid_api_key", "401"})
 _REFUSING = frozenset(
     {"context_length_exceeded", "content_filter", "content_policy_violation", "string_above_max_length"}
 )
@@ -41,16 +41,17 @@ _REFUSING_WORDS = re.compile(
 )
 _SETTING_WORDS = re.compile(
     r"no models? loaded|\bmodel\b.*\b(not found|not exist|unknown|invalid|not supported|unavailable)"
-    r"|(invalid|unknown|no such) model|model names|decommissioned|no longer (supported|available)|api[ _]key|good standing"
-    r"|(country|location|region)\b.*\bnot supported|unsupported parameter|unknown parameter|unrecognized",
+    r"|(valid|unknown|no such) model|model names|decommissioned|no longer (supported|available)|api[ _]key|good standing"
+    r"|(country|location|region)\b.*\bnot supported|unsupported parameter|unknown parameter|unrecognized|chat template",
     re.IGNORECASE | re.DOTALL,
 )
 _WAIT = re.compile(
-    r"(?:try again|retry\w*|wait|available)\W{1,9}(?:(?:in|after|for)\W{1,3})?((?:\d+(?:\.\d+)?\s?(?:ms|[hms])[a-z]*\s?){1,3})",
+    r"(?:try again|retry\w*|wait|available|resets?|estimated_time)\W{1,9}(?:(?:in|after|for)\W{1,3})?"
+    r"((?:\d+(?:\.\d+)?\s?(?:ms|[hms])[a-z]*\s?){1,3}|\d+(?:\.\d+)?(?=[,}]))",
     re.IGNORECASE,
 )
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s?(ms|[hms])", re.IGNORECASE)
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s?(ms|[hms]|)", re.IGNORECASE)
+_SECONDS = {"": 1, "ms": 0.001, "s": 1, "m": 60, "h": 3600}
 _FORM = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
 """Statuses with which endpoints refuse the form of a request; llama.cpp and others answer some of it with 500."""
 _REFUSING_STREAMS = re.compile(r"support|cannot|can't|not (allowed|implemented|available)", re.IGNORECASE)
@@ -125,7 +126,7 @@ def requested_wait(headers: Mapping[str, str], body: object, now: datetime) -> f
         return float(milliseconds) / 1000
     if (seconds := retry_after(headers.get("retry-after"), now)) is not None:
         return seconds
-    wait_match = _WAIT.search(str(_error(body))[:_MOST_READ])
+    wait_match = _WAIT.search(f"retry after {headers.get('retry-after')}, {str(body)[:_MOST_READ]}")
     return (
         sum(float(n) * _SECONDS[unit.lower()] for n, unit in _DURATION.findall(wait_match[1])) if wait_match else None
     )

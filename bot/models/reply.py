@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -11,9 +11,9 @@ from bot.models import Message, Usage
 from bot.models.commands import command_in
 from bot.models.completion import estimated_tokens
 from bot.models.connection import Rejected
-from bot.models.conventions import REASONING_FIELDS, REASONING_PARTS, answer_of, calls_in
+from bot.models.conventions import answer_of, calls_in
 from bot.models.failures import FIRST_ENDPOINT, Names, endpoint_words
-from bot.models.streamed import error_in, finish_name
+from bot.models.streamed import StreamedAnswer, error_in, finish_name
 from bot.models.tools import Tool, text_of_calls
 from scrapers.http.responses import read_json
 from state.errors import ModelMisconfigured, ModelUnavailable
@@ -50,33 +50,6 @@ class _Foreign(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
-class _Message(_Foreign):
-    model_config = ConfigDict(extra="allow")
-
-    content: str | list[dict[str, Any]] | None = None
-    refusal: str | None = None
-    tool_calls: object = None
-
-    @property
-    def parts(self) -> list[dict[str, Any]]:
-        """The parts of its content."""
-        return self.content if isinstance(self.content, list) else [{"text": self.content}]
-
-    @property
-    def thoughts(self) -> str:
-        """The reasoning, as far as the endpoint shows it; it is paid for, too."""
-        fields = (getattr(self, name, None) for name in REASONING_FIELDS)
-        texts = [str(part) for part in self.parts if part.get("type") in REASONING_PARTS]
-        return next((thought for thought in fields if isinstance(thought, str) and thought), "") + "".join(texts)
-
-
-class _Choice(_Foreign):
-    message: _Message | None = None
-    finish_reason: str | None = None
-    error: object | None = None
-    """OpenRouter's, if the model failed midway."""
-
-
 _Tokens = Annotated[int, Field(ge=0, le=_MOST_TOKENS)]
 
 
@@ -100,18 +73,13 @@ class _Usage(_Foreign):
         return named or self.prompt_cache_hit_tokens or self.cache_read_input_tokens or 0
 
 
-class _Body(_Foreign):
-    choices: list[_Choice] | None
-    usage: object | None = None
-
-
 def decode_answer(body: bytes) -> object:
     """Return the JSON value of an answer that came whole; None if it is none.
 
     Raises ModelUnavailable: it was cut off; Rejected: it is an error sent with status 200; `status` is the error's code.
     """
     try:
-        content = read_json(body.decode())
+        content = read_json(body.decode("utf-8-sig"))
     except ValueError:
         # Some gateways send white space while the model thinks, so that an answer cut off then holds nothing else.
         if body.lstrip()[:1] in (b"{", b""):
@@ -134,40 +102,35 @@ def read_reply(
         Rejected: it is an error sent with status 200; `status` is the error's code.
         NotACompletion: it is no chat completion, so that the address is probably wrong.
     """
-    try:
-        parsed = _Body.model_validate(decode_answer(body))
-    except ValidationError:
+    content, answer = decode_answer(body), StreamedAnswer()
+    if not isinstance(content, dict) or "choices" not in content:
         words = endpoint_words(body.decode("utf-8", "replace"))[:100]
         raise NotACompletion(
             f"the response for {model} is not a chat completion: {words!r}; check {names.address} (it usually ends in /v1)"
-        ) from None
-    if not parsed.choices:
-        raise ModelUnavailable(f"{model} returned no choices")
-    choice = parsed.choices[0]
-    message, finish = choice.message or _Message(), finish_name(choice.finish_reason or "stop")
-    if choice.error or finish == "error":
-        raise Rejected(status_inside(choice.error), {"error": choice.error or choice.finish_reason}, {})
-    text, thoughts = _text(message), message.thoughts
-    usage, _ = read_usage(parsed.usage, messages, text + thoughts)
-    answer = answer_of(text)
-    reasoned = bool(thoughts.strip()) or answer.strip() != text.strip()
-    native = tool is not None and isinstance(message.tool_calls, list) and bool(message.tool_calls)
+        )
+    answer.add(content)
+    if answer.error:
+        raise Rejected(status_inside(answer.error), {"error": answer.error}, {})
+    if not answer.chosen:
+        rest = {name: value for name, value in content.items() if name not in ("choices", "usage")}
+        raise ModelUnavailable(f"{model} returned no choices: {endpoint_words(rest)}")
+    text, thoughts, calls = answer.text, answer.thoughts, answer.calls
+    usage, _ = read_usage(content.get("usage"), messages, text + thoughts)
+    visible = answer_of(text)
+    reasoned = bool(thoughts.strip()) or visible.strip() != text.strip()
     if tool is not None:
         # Parts of other answers are joined before reasoning is left out (`completion.parsed`).
-        text = answer = _with_commands(answer, message.tool_calls if native else None, tool)
-    return Reply(text, finish, usage, message.refusal, not answer.strip(), reasoned, native)
+        text = visible = _with_commands(visible, calls, tool)
+    finish = finish_name(answer.finish or "stop")
+    return Reply(text, finish, usage, answer.refusal, not visible.strip(), reasoned, tool is not None and bool(calls))
 
 
-def _with_commands(answer: str, native: object, tool: Tool) -> str:
+def _with_commands(answer: str, native: Sequence[object], tool: Tool) -> str:
     """Return an answer with its tool calls as text: native ones, else those in its text, unless that has a shell block."""
-    if isinstance(native, list):
+    if native:
         return text_of_calls(answer, native, tool)
     prose, calls = calls_in(answer)
     return text_of_calls(prose, calls, tool) if calls and command_in(prose) is None else answer
-
-
-def _text(message: _Message) -> str:
-    return "".join(str(part.get("text") or "") for part in message.parts if part.get("type") not in REASONING_PARTS)
 
 
 def _reported(usage: object) -> _Usage | None:
@@ -194,4 +157,5 @@ def read_usage(content: object, messages: Sequence[Message], text: str) -> tuple
 def status_inside(error: object) -> int:
     """Return the status inside an error that came with status 200; without one it is the server's fault."""
     codes = [str(error.get(name)) for name in ("code", "status", "status_code")] if isinstance(error, dict) else []
-    return next((int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)), 502)
+    default = 404 if "nexpected endpoint" in str(error) else 502  # LM Studio's, for an address without /v1
+    return next((int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)), default)

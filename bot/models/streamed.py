@@ -28,11 +28,11 @@ class _Call:
     """As a whole answer has them: a text, or an object where a server sends one."""
 
     def add(self, piece: Json) -> None:
-        function = object_value(piece.get("function"))
+        function = object_value(piece.get("function", piece))
         # Some servers repeat both with each piece.
         self.id = self.id or text_value(piece.get("id"))
         self.name = self.name or text_value(function.get("name"))
-        arguments = function.get("arguments", "")
+        arguments = function.get("arguments", function.get("input", ""))
         if isinstance(arguments, str) and isinstance(self.arguments, str):
             self.arguments += arguments
         elif arguments is not None or not self.arguments:
@@ -50,12 +50,14 @@ class StreamedAnswer:
         """Whether the answer has come to its own end; only its tokens may follow."""
         self.error: object = None
         """An error that came in place of an answer, or of the rest of one."""
-        self._chosen = False
+        self.chosen = False
+        """Whether it holds a choice."""
+        self.finish: str | None = None
+        """Why it ended, in the server's words."""
         self._content: list[str] = []
         self._thoughts: list[str] = []
         self._refusal: list[str] = []
         self._calls: list[_Call] = []
-        self._finish: str | None = None
         self._usage: Json | None = None
 
     @property
@@ -63,27 +65,47 @@ class StreamedAnswer:
         """Whether anything came that is paid for: text, thoughts, or a call."""
         return any((*self._content, *self._thoughts, *self._refusal, self._calls))
 
+    @property
+    def text(self) -> str:
+        """The text, without the reasoning that has a field or parts of its own."""
+        return "".join(self._content)
+
+    @property
+    def thoughts(self) -> str:
+        """The reasoning, as far as the endpoint shows it; it is paid for, too."""
+        return "".join(self._thoughts)
+
+    @property
+    def refusal(self) -> str | None:
+        """What it says in place of an answer."""
+        return "".join(self._refusal) or None
+
+    @property
+    def calls(self) -> list[Json]:
+        """The tool calls, as a whole answer has them."""
+        return [call.whole() for call in self._calls]
+
     def add(self, chunk: object) -> None:
         """Take in the next chunk, a decoded JSON value."""
-        chunk = object_value(chunk)
         self.error = error_in(chunk) or self.error
+        chunk = object_value(chunk)
         self._usage = object_value(chunk.get("usage")) or self._usage
         for choice in object_list(chunk.get("choices")):
             if choice.get("index") in (0, None):
                 self._add(choice)
 
     def _add(self, choice: Json) -> None:
-        self._chosen = True
+        self.chosen = True
         self.error = choice.get("error") or self.error
-        # Some gateways send one event with the whole answer.
-        delta = object_value(choice.get("delta") or choice.get("message"))
-        content = delta.get("content")
-        content_parts = content if isinstance(content, list) else [{"text": content}]
-        parts = [part.get("text") for part in object_list(content_parts) if part.get("type") not in REASONING_PARTS]
-        self._content += map(text_value, parts)
+        # Some gateways send one event with the whole answer, and MiniMax repeats all of it in the last one.
+        delta = object_value(choice.get("delta") or (None if self.begun else choice.get("message")))
+        content = delta.get("content", choice.get("text"))
+        pieces = content if isinstance(content, list) else [content]
+        parts = [piece if isinstance(piece, dict) else {"text": piece} for piece in pieces]
+        self._content += [text_value(part.get("text")) for part in parts if part.get("type") not in REASONING_PARTS]
         # Some servers send the same under both names.
         self._thoughts.append(next(filter(None, (text_value(delta.get(name)) for name in REASONING_FIELDS)), ""))
-        self._thoughts += [str(part) for part in object_list(content_parts) if part.get("type") in REASONING_PARTS]
+        self._thoughts += [str(part) for part in parts if part.get("type") in REASONING_PARTS]
         self._refusal.append(text_value(delta.get("refusal")))
         for piece in object_list(delta.get("tool_calls")):
             self._call(piece).add(piece)
@@ -91,12 +113,12 @@ class StreamedAnswer:
         if finish_name(finish) == "error":
             self.error = self.error or {"message": f"it failed midway ({finish})"}
         elif finish not in ("", "null"):
-            self._finish, self.ended = finish, True
+            self.finish, self.ended = finish, True
 
     def _call(self, piece: Json) -> _Call:
         """Return the call that a piece belongs to."""
         index, id = piece.get("index"), text_value(piece.get("id"))
-        has_name = bool(text_value(object_value(piece.get("function")).get("name")))
+        has_name = bool(text_value(object_value(piece.get("function", piece)).get("name")))
         calls = (
             self._calls if index is None and not id and not has_name else [c for c in self._calls if c.index == index]
         )
@@ -110,16 +132,9 @@ class StreamedAnswer:
         """Return the body of the answer, as far as it came."""
         if self.error and not self.begun:
             return {"error": self.error}
-        message: Json = {
-            "role": "assistant",
-            "content": "".join(self._content),
-            "reasoning_content": "".join(self._thoughts),
-            "refusal": "".join(self._refusal) or None,
-        }
-        if self._calls:
-            message["tool_calls"] = [call.whole() for call in self._calls]
-        choice = {"index": 0, "message": message, "finish_reason": self._finish}
-        return {"choices": [choice] if self._chosen else [], "usage": self._usage}
+        message = {"content": self.text, "reasoning_content": self.thoughts, "refusal": self.refusal}
+        choice = {"index": 0, "message": {**message, "tool_calls": self.calls}, "finish_reason": self.finish}
+        return {"choices": [choice] if self.chosen else [], "usage": self._usage}
 
 
 def finish_name(reason: str) -> str:
@@ -129,7 +144,7 @@ def finish_name(reason: str) -> str:
 
 def error_in(content: object) -> object:
     """Return the error that an answer or event holds, or that it is (vLLM's); None if there is none."""
-    fields = object_value(content)
+    fields = object_value(content[0] if isinstance(content, list) and content else content)  # Gemini's is in a list
     return fields.get("error") or (fields if fields.get("object") == "error" else None)
 
 

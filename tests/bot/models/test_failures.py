@@ -31,11 +31,17 @@ def test_words_of_an_endpoint_are_one_bounded_line(body: object, words: str) -> 
         ("Retry after 20 seconds.", 20),
         ("Request was throttled. Expected available in 20.0 seconds.", 20),
         ("retry after: 10 sec", 10),
+        ("Your quota resets in 42 seconds.", 42),
         ("try again later; it was retried 3 times", None),
     ],
 )
 def test_the_wait_that_an_error_names_is_read(words: str, seconds: float | None) -> None:
     assert requested_wait({}, {"error": {"message": words}}, CUTOFF) == seconds
+
+
+@pytest.mark.parametrize("fields", [{"estimated_time": 9.0}, {"retryAfter": "9s"}, {"error": {"retry_after": 9}}])
+def test_the_wait_in_a_field_of_its_own_is_read(fields: dict[str, object]) -> None:
+    assert requested_wait({}, {"error": "busy", **fields}, CUTOFF) == 9
 
 
 def test_the_wait_that_gemini_names_beside_its_message_is_read() -> None:
@@ -50,10 +56,18 @@ def test_the_wait_that_gemini_names_beside_its_message_is_read() -> None:
         "The supported API model names are x and y, but you passed z.",
         "User location is not supported for the API use.",
         "Access denied, please make sure your account is in good standing.",
+        "foo/bar is not a valid model ID",
+        "Budget has been exceeded! Current cost: 10.1, Max budget: 10.0",
+        "As of transformers v4.44, default chat template is no longer allowed, so you must provide a chat template.",
     ],
 )
 def test_an_error_about_the_account_or_the_models_name_is_no_refusal_of_a_prompt(words: str) -> None:
     assert isinstance(classify(400, {"error": {"message": words}}, model="x"), ModelMisconfigured)
+
+
+def test_an_error_that_a_gateway_wraps_has_the_class_of_the_first_one() -> None:
+    error = {"message": "litellm.AuthenticationError: Incorrect API key provided", "code": "401"}
+    assert isinstance(classify(500, {"error": error}, model="x"), ModelMisconfigured)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +76,7 @@ def test_an_error_about_the_account_or_the_models_name_is_no_refusal_of_a_prompt
         ({"retry-after-ms": "1500", "retry-after": "2"}, 1.5),
         ({"retry-after-ms": "soon", "retry-after": "2"}, 2),
         ({"retry-after": "3"}, 3),
+        ({"retry-after": "3s"}, 3),
     ],
 )
 def test_the_wait_that_a_header_names_goes_before_that_in_words(headers: dict[str, str], seconds: float) -> None:

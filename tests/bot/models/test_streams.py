@@ -109,6 +109,7 @@ async def test_an_end_without_the_connections_end_or_before_an_error_is_an_end()
         [call(0, name="bash", arguments='{"comma'), call(0, id="a", arguments='nd": "ls"}')],
         [call(0, id="a", name="bash", arguments="{}"), call(0, arguments='{"command": "ls"}')],
         [call(0, id="a", name="bash", arguments='{"command": "ls"}')] * 2,
+        [chunk({"tool_calls": [{"id": "a", "name": "bash", "input": {"command": "ls"}}]})],
     ],
     ids=[
         "as OpenAI",
@@ -120,6 +121,7 @@ async def test_an_end_without_the_connections_end_or_before_an_error_is_an_end()
         "with a late id",
         "after an empty object",
         "sent twice",
+        "without its function",
     ],
 )
 async def test_a_tool_call_in_pieces_is_one_command(pieces: list[object]) -> None:
@@ -227,6 +229,9 @@ async def test_tokens_that_were_reported_midway_do_not_hide_what_came_after() ->
         ([{"error": {"message": "overloaded", "code": 503}}], ModelUnavailable),
         ([{"object": "error", "message": "no such model", "code": 404}], ModelMisconfigured),
         ([json.dumps({"error": {"message": "no such key", "status": 401}})], ModelMisconfigured),
+        ([[{"error": {"message": "no such key", "code": 401}}]], ModelMisconfigured),
+        (['event: error\ndata: {"message": "no such key", "code": 401}\n\n'], ModelMisconfigured),
+        ([{"error": "Unexpected endpoint or method. (POST /chat/completions)"}], ModelMisconfigured),
         ([chunk({"role": "assistant", "content": ""})], ModelUnavailable),
         ([DONE], ModelUnavailable),
         ([], ModelUnavailable),
@@ -302,6 +307,20 @@ async def test_a_reason_that_says_null_is_no_end(monkeypatch: pytest.MonkeyPatch
 async def test_a_stream_of_one_whole_answer_is_read() -> None:
     whole = {"choices": [{"index": 0, "message": {"role": "assistant", "content": GOOD}, "finish_reason": "stop"}]}
     assert (await said(whole, DONE)).text == GOOD
+
+
+async def test_an_answer_that_the_last_event_repeats_is_read_once() -> None:
+    whole = {"choices": [{"index": 0, "message": {"role": "assistant", "content": GOOD}, "finish_reason": "stop"}]}
+    assert (await said(*HALF, chunk({"content": GOOD[20:]}), whole, DONE)).text == GOOD
+
+
+@pytest.mark.parametrize("content", [[GOOD], {"type": "text", "text": GOOD}])
+async def test_content_in_other_forms_is_read_in_streams_and_whole_answers(content: object) -> None:
+    assert (await said(chunk({"content": content}, "stop"), DONE)).text == GOOD
+    other = {"index": 1, "message": {"content": "no"}}
+    whole = {"choices": [other, {"index": 0, "message": {"content": content}, "finish_reason": {"type": "stop"}}]}
+    with ScriptedEndpoint([Reply(body="\ufeff" + json.dumps(whole))]) as endpoint:
+        assert (await ask(endpoint)).text == GOOD
 
 
 async def test_an_endpoint_that_only_streams_is_asked_for_streams_alone() -> None:
