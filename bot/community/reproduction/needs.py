@@ -15,7 +15,8 @@ _INPUT = re.compile(
 )
 """Kaggle mounts data sets by their names, and since 2025 also below their owners'."""
 TABLE = re.compile(
-    r"\.(?:csv|tsv|json|parquet|feather|h5|hdf5|pkl|pickle|npy|npz|zip|gz|7z|txt|bin|vec)$", re.IGNORECASE
+    r"\.(?:csv|tsv|json|parquet|feather|h5|hdf5|pkl|pickle|npy|npz|zip|gz|7z|txt|bin|vec|pth?|ckpt|cbm|joblib|safetensors)$",
+    re.IGNORECASE,
 )
 _OTHERS_FILE = re.compile(
     r"(?<![a-z])(?:sub(?:mission)?s?|blend|stack|ensemble|lb|best|preds?|predictions)(?![a-z])[^/]*\.csv$|\d\.\d{2,}[^/]*\.csv$",
@@ -62,7 +63,7 @@ _PROVIDED_BY = {
     "bayes_opt": ("bayesian-optimization",),
 }
 _SHELL_NETWORK = re.compile(r"^[!%]\s*(?:sudo\s+)?(wget|curl|git\s+clone|kaggle|gdown|apt-get|apt|conda)\b")
-_WRITES = re.compile(r"\.to_csv\b|\bsavetxt\b|\bwriter?\(|\.write_csv\b|['\"]w[bt+]*['\"]|>\s*\w+\.csv")
+_WRITES = re.compile(r"\.to_csv\b|\bsavetxt\b|\bwriter?\(|\.write_(?:csv|text)\b|['\"]w[bt+]*['\"]|>\s*\w+\.csv")
 _TRAINS, _PREDICTS = re.compile(r"\.(?:fit|fit_generator|train)\("), re.compile(r"\.predict\w*\(")
 _ANSWERS = re.compile(r"sub|pred|answer|result|output|final|solution|ans\b|\d\.\d{2,}", re.IGNORECASE)
 """In the name of a file that holds predictions."""
@@ -210,12 +211,14 @@ def _missing(tree: ast.Module, files: Collection[str], competition: str) -> Iter
     strange = any(not match_file(table, files) and _PLAIN_PATH.fullmatch(table) for table in tables)
     known_stems = {part for path in files for part in stems(path)}
     for text in _texts(tree):
+        if re.match(r"https?://", text) and TABLE.search(text):
+            yield text
         for first, slash, remainder in _INPUT.findall(text):
             is_pattern = "*" in remainder and first in (competition, *known_stems)
             if is_pattern or PurePosixPath(remainder or first).name in written_names:
                 continue
             if TABLE.search(remainder or first):
-                if not match_file(f"{first}/{remainder}", files):
+                if "%" not in f"{first}{remainder}" and not match_file(f"{first}/{remainder}", files):
                     yield f"{first}/{remainder}".rstrip("/").removeprefix(f"{competition}/")
                 continue
             is_foreign = slash and strange and first not in (competition, *known_stems)
@@ -231,12 +234,11 @@ def _missing(tree: ast.Module, files: Collection[str], competition: str) -> Iter
     }
     for call in _calls(tree):
         if call.args and _READS.fullmatch(_called(call)) and not _stores(call):
+            yield from (text for text in _texts(call.args[0]) if "://" in text)
             for text in _last_text(call.args[0], folders):
                 name = PurePosixPath(text).name
                 is_table = TABLE.search(name) and _PLAIN_PATH.fullmatch(name)
-                if "://" in text:
-                    yield text
-                elif is_table and not (name in written_names or match_file(text, files) or _INPUT.search(text)):
+                if is_table and not (name in written_names or match_file(text, files) or _INPUT.search(text)):
                     yield name
 
 

@@ -46,6 +46,7 @@ WRITE = "\npd.DataFrame().to_csv('submission.csv')\n"
         "pd.read_csv('{}train.csv'.format(DATA)); pd.read_csv('%s/test.csv' % DATA); pd.read_csv(f'{DATA}train.csv')",
         "pd.read_csv('../input/train.csv.gz'); pd.read_csv('test.csv.gz'); pd.read_csv('{}_extra.csv'.format(name))",
         "pd.read_csv('../input/sampleSubmission.csv'); pd.read_csv(r'..\\data\\Train.csv')",
+        "pd.read_csv('../input/%s.csv' % 'train')",
         "os.listdir('/kaggle/input/competitions/a-slug'); pd.read_csv('/kaggle/input/competitions/a-slug/train.csv')",
     ],
 )
@@ -83,6 +84,9 @@ def test_what_is_here_is_not_missed(code: str) -> None:
         ("np.load(os.path.join(DATA, 'features.npy'))", (), "features.npy"),
         ("glob('../input/others/*.csv')", (), "outside the competition: others"),
         ("pd.read_csv('https://example.org/train.csv')", (), "network: https"),
+        ("URL = 'https://example.org/train.csv'\npd.read_csv(URL)", (), "network: https"),
+        ("pd.read_csv(f'https://example.org/{name}.csv')", (), "network: https"),
+        ("torch.load('../input/weights/model.pth')", (), "outside the competition: weights"),
         ("P = '../input/glove/'\nopen(P + 'glove.txt')", (), "glove"),
         ("m = ResNet50(weights='imagenet')", (), "weights"),
     ],
@@ -142,6 +146,7 @@ def test_an_example_in_a_notebooks_prose_is_no_code() -> None:
         ("frame.describe().to_csv('overview.csv')", False),
         ("frame.to_csv('submission.csv')", True),
         ("frame.to_csv(NAME)", True),
+        ("Path('submission.csv').write_text(text)", True),
         ("print(frame)", False),
     ],
 )
@@ -210,6 +215,10 @@ assert pd.read_csv('../x/more/shapes.csv').id[0] == 'more/shapes.csv'
 assert pd.read_csv('../data/Train.csv').id[0] == pd.read_csv(r'..\\data\\train.csv').id[0] == 'train.csv'
 assert pd.read_csv('../input/sampleSubmission.csv').id[0] == 'sample_submission.csv'
 assert numpy.loadtxt('../data/train.csv', dtype=str, delimiter=',')[1][0] == 'train.csv'
+import shutil
+shutil.copy('../input/train.csv', 'train.csv')
+shutil.copytree('../input/extra', 'copies')
+assert pd.read_csv('copies/colours.csv').id[0] == 'extra/colours.csv'
 os.chdir('../dataset')
 assert pd.read_csv('train.csv').id[0] == 'train.csv'
 assert sorted(os.path.basename(path) for path in glob.glob('../dataset/*.csv'))[-2:] == ['test.csv', 'train.csv']
