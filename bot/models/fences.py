@@ -28,8 +28,9 @@ class Block:
     end: int | None
 
     def code(self, lines: Sequence[str]) -> str:
-        """Return the text between the fences."""
-        return "\n".join(lines[self.opened + 1 : self.end])
+        """Return the text between the fences, without the margin of the opening one, as in a list."""
+        margin = re.compile(f" {{0,{lines[self.opened].index(self.fence)}}}")
+        return "\n".join(margin.sub("", line, count=1) for line in lines[self.opened + 1 : self.end])
 
 
 def lines_of(text: str) -> list[str]:

@@ -71,6 +71,11 @@ def test_commands_are_closed_shell_blocks(text: str, command: str | None) -> Non
     assert command_in(text) == command
 
 
+def test_a_block_in_a_list_is_read_without_the_lists_margin() -> None:
+    text = "1. I write it:\n\n   ```sh\n   cat > a.py <<E\n   if x:\n       y()\n\n   E\n   ```\n2. Then more."
+    assert command_in(text) == "cat > a.py <<E\nif x:\n    y()\n\nE"
+
+
 def test_what_is_said_around_a_block_is_all_kept() -> None:
     text = "I look.\n\n```sh\nls\n```\nThen I read."
     assert prose_and_command(text) == ("I look.\n\nThen I read.", "ls")
