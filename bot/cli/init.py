@@ -43,7 +43,7 @@ def init(
         typer.Argument(
             parser=slug_of,
             metavar="competition",
-            help="name of the competition (default: your only one, else ask)",
+            help="name of the competition (default: your only one; with several, it asks)",
             show_default=False,
         ),
     ] = None,

@@ -46,15 +46,15 @@ def status(
             typer.echo(f"there are also runs in the folder {_RUNS}: `bot status {_RUNS}` shows them")
     elif names:
         raise UsageError(
-            f"{names[0]}: not found, neither as a folder nor as a competition of the daemon; pass a run, the folder "
-            "that contains the runs, or with --config the bot.toml that `bot run` uses"
+            f"{names[0]} is neither a folder nor a competition of the daemon; pass a run, the folder "
+            "that contains the runs, or --config with the bot.toml that `bot run` uses"
         )
     elif _RUNS.is_dir():
         _show_runs([_RUNS], json=json)
     else:
         raise UsageError(
             f"found neither the daemon's database {database} nor a folder {_RUNS}: pass a run, the folder that contains "
-            "the runs, or with --config the bot.toml that `bot run` uses"
+            "the runs, or --config with the bot.toml that `bot run` uses"
         )
 
 

@@ -227,7 +227,7 @@ def choose_coder(
         return ChosenCoder(labs=labs and name is None)
     if not labs:
         hint = (
-            "the rule-based model cannot work in labs"
+            "the built-in model cannot work in labs"
             if choice.kind == "builtin"
             else "use --sandbox bubblewrap or docker"
         )

@@ -50,7 +50,7 @@ class Settings(ClosedModel):
     )
     leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share cores and GPUs.")
     fleet: FleetSettings = Field(default=FleetSettings(), description="Other machines that run scripts and labs.")
-    disk: DiskSettings = Field(default=DiskSettings(), description="The disk that runs are written to.")
+    disk: DiskSettings = Field(default=DiskSettings(), description="The disk to which runs are written.")
     weights: WeightsSettings = Field(default=WeightsSettings(), description="Pretrained weights that scripts may use.")
     kaggle: KaggleSection = Field(
         default=KaggleSection(),

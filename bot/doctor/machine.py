@@ -130,7 +130,7 @@ def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bo
     if working:
         yield Finding("isolation", "ok", " and ".join(working))
     else:
-        result = "no sandbox works, so only scripts from the rule-based model can run"
+        result = "no sandbox works, so only scripts from the built-in model can run"
         yield Finding("isolation", "fails" if is_required else "warning", result, "fix bubblewrap or Docker, see above")
 
 

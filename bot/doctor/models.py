@@ -41,7 +41,7 @@ def check_models(settings: ModelSettings, names: Collection[str | None] = ()) ->
     if choice.kind == "builtin":
         fix = "set OPENAI_API_KEY (or OPENAI_BASE_URL) and OPENAI_MODEL, or configure [models] in bot.toml"
         is_chosen = set(names) == {"builtin"}
-        finding = f"using the rule-based model{', as set in bot.toml' if is_chosen else ''}, not a language model"
+        finding = f"using the built-in model{', as set in bot.toml' if is_chosen else ''}, not a language model"
         yield Finding("model", "ok", finding) if is_chosen else Finding("model", "warning", finding, fix)
         return
     for number in range(len(settings.section.fallback) + 1):

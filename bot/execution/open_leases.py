@@ -35,7 +35,7 @@ def open_leases(
         if fleet is not None and fleet.address is not None:
             open_fleet = extension("placement", "fleet")
             leases = stack.enter_context(open_fleet(fleet, scripts or SandboxSettings(), leases))
-            owner = "no node of the fleet has more than"
+            owner = "no node in the fleet has more than"
         available = leases.gpus
         if requested_gpus is not None and requested_gpus > available:
             raise UsageError(f"--gpus {requested_gpus}, but {owner} {available}: `bot doctor` lists the GPUs it finds")

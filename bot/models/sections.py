@@ -142,4 +142,4 @@ class ModelsSection(ClosedModel):
         description="endpoints to try in order if the first does not answer; each has a table [[models.fallback]]",
         examples=[[{"base_url": "https://other.example/v1", "key": "OTHER_API_KEY", "model": "large"}]],
     )
-    builtin_last: bool = Field(default=False, description="use the rule-based model when no endpoint answers")
+    builtin_last: bool = Field(default=False, description="use the built-in model when no endpoint answers")

@@ -145,7 +145,7 @@ def _next_steps(data: ReportData) -> Iterator[str]:
         yield f"Read the errors: {words.percent(result.failed_share, 0)} of the scripts have no score."
     yield from _more_time(result)
     if result.model == "builtin":
-        yield "Try a language model with --model: the rule-based model only follows fixed rules."
+        yield "Try a language model with --model: the built-in model only follows fixed rules."
     unused = sum(not data.knowledge.drafts_of[e.idea.id] and not e.idea.reason for e in data.knowledge.ideas)
     if unused:
         yield f"{plural(unused, 'idea')} in the pool {'was' if unused == 1 else 'were'} not tried."

@@ -60,7 +60,7 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
         guess = target_like[0] if target_like else likely[-1]
         detected.add(
             "target",
-            f"`{guess}`, the most likely of {plural(len(likely), 'column')} (use --target if it is a different one)",
+            f"`{guess}`, the most likely of {plural(len(likely), 'column')} (use --target to choose another)",
             "likely" if target_like else "a guess",
         )
         return guess

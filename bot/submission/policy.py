@@ -251,7 +251,7 @@ def _worth(facts: DecisionInputs) -> str:
 
 
 def _best(facts: DecisionInputs) -> str:
-    return "the best waiting file" if facts.best_waits else "the best submitted file"
+    return "the best of the waiting files" if facts.best_waits else "the best submitted file"
 
 
 def _gain(facts: DecisionInputs) -> float | None:

@@ -30,7 +30,7 @@ class Timeouts(ClosedModel):
 
     connect: float = Field(default=10.0, gt=0, description="connection timeout, in seconds")
     read: float = Field(default=30.0, gt=0, description="maximum time without receiving data, in seconds")
-    total: float = Field(default=120.0, gt=0, description="time limit of a response except downloads, in seconds")
+    total: float = Field(default=120.0, gt=0, description="time limit for a response, in seconds; downloads have none")
     attempts: int = Field(default=3, ge=1, le=10, description="maximum number of attempts per request")
     backoff: float = Field(
         default=2.0, gt=0, description="maximum random wait before the second attempt, in seconds; doubled each time"

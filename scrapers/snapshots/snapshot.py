@@ -72,7 +72,7 @@ def format_summary(snapshot: Snapshot) -> list[str]:
         files = f"{plural(len(sizes), 'file')}, {sum(sizes) / 1e6:,.1f} MB"
         lines.append(f"data: {files}; leaderboard: {plural(len(snapshot.leaderboard), 'team')}")
     else:
-        lines.append("data: none (the community can be read but not replayed)")
+        lines.append("data: none (its posts can be read but not replayed)")
     if not (topics or messages or kernels):
         return [*lines, "community: none"]
     lines.append(

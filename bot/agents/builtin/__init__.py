@@ -1,4 +1,4 @@
-"""The rule-based model: rules that answer typed prompts in text, without a key.
+"""The built-in model: rules that answer typed prompts in text, without a key.
 
 A rule for another prompt is an entry point of the group `bot.rules`, by the prompt's name: a function that gets the prompt and
 a seed, and returns the answer's text.
@@ -64,7 +64,7 @@ class BuiltinModel:
                 return reports.report(prompt)
         if rule := declared("rules").get(prompt.name):
             return str(resolve_name(rule)(prompt, self._seed))
-        raise ModelRefused(f"the rule-based model has no rule for the prompt {prompt.name!r}")
+        raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")
 
 
 BUILT_IN = RuleBasedParts(BuiltinModel, baseline_script, simple_scripts)

@@ -115,7 +115,7 @@ def shifts(oof: Values | None, validation: Values | None, test: Values | None, c
             name = columns[worst] if worst < len(columns) else f"number {worst}"
             sentences.append(
                 f"Predictions for {second} rows are distributed differently from those for {first} rows ({name}{others_words}; "
-                f"distance {distances[worst]:.2f} of at most 1): check their order and scale."
+                f"distance {distances[worst]:.2f} on a scale of 0 to 1): check their order and scale."
             )
     return sentences
 

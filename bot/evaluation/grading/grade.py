@@ -133,7 +133,7 @@ def _direction_note(board: Sequence[float], card: TaskCard) -> str | None:
         return None
     if board[0] == board[-1]:
         return "the leaderboard's first and last scores are equal, so MLE-bench would assume that higher is better"
-    return f"the leaderboard's order contradicts the metric direction that is used ({card.metric.direction})"
+    return f"the leaderboard's order contradicts the metric direction in use ({card.metric.direction})"
 
 
 def grade_nodes(

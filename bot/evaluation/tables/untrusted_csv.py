@@ -30,7 +30,7 @@ _ERRORS = {
     errno.EACCES: "cannot be read: permission denied",
     errno.EPERM: "cannot be read: permission denied",
     errno.ELOOP: "is a symbolic link that points back to itself",
-    errno.ENAMETOOLONG: "does not exist: its name is too long",
+    errno.ENAMETOOLONG: "cannot exist: its name is too long",
 }
 
 

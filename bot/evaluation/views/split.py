@@ -201,7 +201,7 @@ def _group_column(layout: Layout, unlike: list[str]) -> tuple[str | None, str | 
     if fold_column is None:
         return None, None
     divides_ids = not _keeps_ids(layout, layout.train.column(fold_column))
-    reason = "" if group_column else "the training rows have too few groups to withhold whole ones"
+    reason = "" if group_column else "the training rows have too few groups for whole groups to be withheld"
     if group_column and divides_ids:
         reason = "rows with the same id belong to different groups"
     if reason:
@@ -281,7 +281,7 @@ def _of_strata(layout: Layout, labelled: Sequence[int], units: Units, budget: Bu
     rng.shuffle(dealt)
     drawn_units = draw_units(dealt, lambda unit: _size(layout, unit), budget, 1)
     if min(count_halves(drawn_units)) < len(strata):
-        note += ", as far as the few withheld rows allow"
+        note += ", as far as so few withheld rows allow"
     all_units = [unit for stratum in dealt for unit in stratum]
     drawn_units = add_smallest(drawn_units, all_units, lambda unit: _size(layout, unit))
     return _drawn_split(kind, layout, drawn_units, note, units)

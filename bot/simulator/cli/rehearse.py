@@ -44,7 +44,7 @@ def rehearse(
     public_test: Annotated[
         float, typer.Option(min=0.001, max=1, help="share of test rows that notebooks see (with --kind notebooks)")
     ] = 0.1,
-    run_seconds: Annotated[float, typer.Option(min=1, help="time limit of a notebook, in real seconds")] = 32_400.0,
+    run_seconds: Annotated[float, typer.Option(min=1, help="time limit for a notebook, in real seconds")] = 32_400.0,
     sandbox: Annotated[
         BackEndChoice, typer.Option(help="sandbox for notebooks; `process` provides no isolation")
     ] = "auto",

@@ -296,7 +296,7 @@ def _survey(name: str, rows: _Rows, deadline: float) -> _Survey:
     if blank:
         survey.notes.append(f"{_rows_are(blank)} skipped because all cells are empty")
     if repeats:
-        survey.notes.append(f"{_rows_are(repeats)} skipped because the header is repeated there")
+        survey.notes.append(f"{_rows_are(repeats)} skipped because they repeat the header")
     return survey
 
 

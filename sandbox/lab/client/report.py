@@ -19,7 +19,7 @@ _HEADINGS = ("method", "components", "limitations", "next")
 def read_report(path: str | None) -> dict[str, str]:
     """Read the report from a file, or from stdin if something is piped there."""
     if path is not None and path.endswith(".py"):
-        raise LabError(f"{path!r} is a script, but REPORT is the closing report; work/solution.py is always collected")
+        raise LabError(f"{path!r} is a script: REPORT names the closing report; work/solution.py is always collected")
     if path is not None:
         with open_plain(path, _REPORT_BYTES) as file:
             content = file.read(_REPORT_BYTES)

@@ -93,7 +93,7 @@ async def test_the_built_in_model_is_last_only_where_it_is_allowed(tmp_path: Pat
     with pytest.raises(ModelUnavailable, match=r"^(?!.*builtin)"):
         await answered_by(settings(tmp_path, '[models]\nmodel = "gpt-x"\nretries = 0'))
     allowed = '[models]\nmodel = "gpt-x"\nretries = 0\nbuiltin_last = true'
-    with pytest.raises(ModelUnavailable, match="builtin: the rule-based model has no rule for the prompt 'question'"):
+    with pytest.raises(ModelUnavailable, match="builtin: the built-in model has no rule for the prompt 'question'"):
         await answered_by(settings(tmp_path, allowed))
 
 

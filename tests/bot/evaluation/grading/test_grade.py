@@ -66,7 +66,7 @@ def test_a_missing_file_or_one_without_its_suffix_does_not_exist(snapshot):
 def test_the_cards_direction_counts_and_a_contrary_board_is_noted(snapshot):
     report = grade(snapshot, card("accuracy"), submit(snapshot, 1, 3))
     assert report.score == 0.5
-    assert "contradicts the metric direction that is used (maximize)" in report.note
+    assert "contradicts the metric direction in use (maximize)" in report.note
     assert report.is_lower_better is False
 
 

@@ -14,7 +14,7 @@ from tests.tiny_snapshot import write_tiny
     [
         (
             ["--model", "builtin", "--coder", "codex"],
-            "coder codex works in labs, which require a language model and a sandbox: the rule-based model cannot work in labs",
+            "coder codex works in labs, which require a language model and a sandbox: the built-in model cannot work in labs",
         ),
         (
             ["--model", "openai:m", "--sandbox", "process", "--coder", "codex"],

@@ -183,7 +183,7 @@ def test_the_manifest_says_what_was_left_out_and_of_which_files_it_was_made(snap
 
 def test_a_snapshot_without_data_can_be_read_and_not_worked_on(snapshot: Path) -> None:
     shown = format_summary(Snapshot.load(snapshot, METRICS, community_only=True))
-    assert "data: none (the community can be read but not replayed)" in shown
+    assert "data: none (its posts can be read but not replayed)" in shown
     assert "public leaderboard by day: 2 teams, 3 scores" in shown
     with pytest.raises(SnapshotError, match="has community data but no task"):
         Snapshot.load(snapshot, METRICS)
