@@ -37,7 +37,9 @@ def test_a_large_gain_goes_at_once_and_the_sentence_has_the_figures() -> None:
 
 def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None:
     waits = replace(FACTS, best_waits=True, approved=True)
-    assert decide(waits, OPEN).reason == "a gain of 0.1 over the best of the waiting files, with a standard error of 0.01"
+    assert (
+        decide(waits, OPEN).reason == "a gain of 0.1 over the best of the waiting files, with a standard error of 0.01"
+    )
     assert decide(replace(waits, sent_count=0), OPEN).reason.startswith("first submission, with a gain of 0.1 over")
 
 
