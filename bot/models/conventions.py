@@ -32,8 +32,8 @@ _MARK = re.compile(
     r"|\A\s*Here(?:'s| is) my thought process:|(?P<closing><channel\|>|<\|inner_suffix\|>|<(?:unused|ctrl)95>"
     r"|<\|im_start\|>answer\b|\nHere(?:'s| is) my response:))|(?<=[:,=(\[{])\s?\"(?:[^\"\\\n]|\\.)*+\""
     rf"|<(?P<argument>{_PARAMETER}|{_ARG}value)\b[^<>]*>(?s:.*?)</(?P=argument)>"
-    r"|[<\[◁][|｜]?(?P<slash>[/\\]\s?|end_(?:of_)?)?(?:begin_of_)?(?P<name>[^\W\d_][\w:.-]{1,40}?)"
-    r"(?:_start|(?P<end>_end))?(?:\s[^<>\n]*)?[|｜]?[>\]▷]"
+    r"|[<\[◁⟨«【＜][|｜]?(?P<slash>[/\\]\s?|end_(?:of_)?)?(?:begin_of_)?(?P<name>[^\W\d_][\w:.-]{1,40}?)"
+    r"(?:_start|(?P<end>_end))?(?:\s[^<>\n]*)?[|｜]?[>\]▷⟩»】＞]"
     rf"|(?P<heading>^{_MARGIN}(?:my |the |next )?(?P<final>final |最终)?(?:answer|response|solution|command|script"
     rf"|final|action(?=\W*$)|答案|回答|命令|(?:done|end of) {_REASONING})(?:{_MARGIN}(?=$|[{{`])|\**:)))(?(quote)(?![\"'`\\]))"
 )
@@ -140,8 +140,9 @@ def _without_reasoning(text: str) -> str:
                 end = None if is_last and re.fullmatch(rf"details|.*[_:.-]{_ANSWER}", name) else closing.end()
             opened |= {name} if end is None else set()
         elif name not in opened and any(has_command(a, b) for a, b in before):
-            is_final = mark["final"] and has_command(start, len(text))
-            is_end = re.compile(r"\S").search(text, start) if name else _SECTION.match(text) or is_final
+            is_followed = has_command(start, len(text))
+            is_section = _SECTION.match(text) and (is_followed or text[start : start + 1] in "\n")
+            is_end = re.compile(r"\S").search(text, start) if name else is_section or (is_followed and mark["final"])
             end = start if is_end else None
         if end is not None:
             kept, position, start, code_end = [] if end == start else before, end, end, 0
@@ -150,8 +151,7 @@ def _without_reasoning(text: str) -> str:
 
 def _ends(mark: re.Match[str]) -> bool | None:
     """Return whether a tag ends reasoning (or else starts it); None: another mark."""
-    name = mark["name"] or ""
-    is_named = re.fullmatch(_REASONING, name.lower()) and (mark[0][0] != "[" or name.isupper())
+    is_named = re.fullmatch(_REASONING, (name := mark["name"] or "").lower()) and (mark[0][0] != "[" or name.isupper())
     return bool(mark["closing"] or mark["slash"] or mark["end"]) if is_named or mark["odd"] else None
 
 

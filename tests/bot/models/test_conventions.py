@@ -84,6 +84,8 @@ OF_ANY_NAME = (
     f"**Thinking process:**\n\n1. {REJECTED}\n\n**Final Answer:**\n\n{ANSWER}",
     f"Let me think.\n{REJECTED}\nFinal response:\n{ANSWER}",
     f"Thinking...\n{REJECTED}\n...done thinking.\n\n{ANSWER}",
+    f"⟨think⟩{REJECTED}⟨/think⟩{ANSWER}",
+    f"【思考】{REJECTED}【/思考】{ANSWER}",
     f"--- Thinking ---\n{REJECTED}\n--- End of thinking ---\n{ANSWER}",
     f"Reasoning: {REJECTED}\n\nCommand: {ANSWER}",
     f"Thought:\n{REJECTED}\n\nAction:\n{ANSWER}",
@@ -134,6 +136,7 @@ def test_reasoning_alone_is_no_answer(text: str) -> None:
         f"<solution>\n{ANSWER}\n</solution>",
         f"<proposed_command>\n{ANSWER}\n</proposed_command>",
         f"Thought: I look.\n\n{ANSWER}",
+        f"Thought: I look.\n\n{ANSWER}\n\nAnswer: it shows the files.",
         f"{ANSWER}\n</turn_1>",
     ],
 )
