@@ -105,7 +105,7 @@ async def test_what_was_shown_is_named_where_it_gives_orders(worker: Worker, tmp
         with open_record(context) as record:
             named = suspicious_posts(context, record)
     assert [(one.item, one.title, one.ideas, one.nodes) for one in named] == [("kernel/901", "Best", (), (2,))]
-    assert "orders" in named[0].reason
+    assert "instructions" in named[0].reason
 
 
 async def test_without_a_community_it_is_plain_aide(worker: Worker, tmp_path: Path):
