@@ -89,9 +89,6 @@ async def compare_with_simple(
             comparison = await context.executor.score(selected, node)
             # Where predictions cannot be compared, the scores themselves are.
             gain = (comparison and comparison.gain) or Gain(tree[selected].fitness - tree[node].fitness, None)
-        validation, score = tree[node].score or 0.0, hidden[node].score if node in hidden else None
-        value, error = gain.value, gain.std_error
-        models.append(
-            SimpleModel(name=name, node=node, validation=validation, gain=value, gain_error=error, hidden=score)
-        )
+        scores = {"validation": tree[node].score or 0.0, "hidden": hidden[node].score if node in hidden else None}
+        models.append(SimpleModel(name=name, node=node, gain=gain.value, gain_error=gain.std_error, **scores))
     return tuple(sorted(models, key=lambda model: -card.oriented(model.validation)))

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from bot.engine.run_record import RunRecord
 from state.tables import Report, Reproduction
@@ -61,9 +61,8 @@ def measure_credits(run: RunRecord) -> Credits:
     ideas, drafts = run.ideas, run.drafts
     kernels = [row for row in run.kernels if row.node is not None]
     submitted = _trace_sources(run, kernels)
-    script_gains = {
-        node: MeasuredGain(score.gain.value, score.gain.std_error) for node, score in run.scores.items() if score.gain
-    }
+    paired_gains = {node: score.gain for node, score in run.scores.items() if score.gain}
+    script_gains = {node: MeasuredGain(gain.value, gain.std_error) for node, gain in paired_gains.items()}
     draft_gains = _measure_drafts(run)
     idea_gains = _best_idea_gains(run.reports)
     successors = {idea.id: idea.successors for idea in ideas}
@@ -73,10 +72,8 @@ def measure_credits(run: RunRecord) -> Credits:
         if item.partition("/")[0] not in POSTS:
             continue
         idea_ids = _add_successors([idea.id for idea in ideas if item in idea.sources], successors)
-        kernel_nodes = {row.node for row in kernels if row.id == item}
-        draft_ids = [
-            draft.id for draft in drafts if set(draft.idea_ids) & set(idea_ids) or draft.codebase_node in kernel_nodes
-        ]
+        nodes = {row.node for row in kernels if row.id == item}
+        draft_ids = [d.id for d in drafts if set(d.idea_ids) & set(idea_ids) or d.codebase_node in nodes]
         posts[item] = PostCredit(
             ideas=tuple(idea_ids),
             drafts=tuple(draft_ids),
@@ -133,17 +130,10 @@ def _best_idea_gains(reports: Sequence[Report]) -> dict[int, MeasuredGain]:
     """Return the best gain that reports measured of each idea alone."""
     gains: dict[int, MeasuredGain] = {}
     for part in (part for report in reports for part in report.components):
-        gain, idea = _gain_of(part), part.get("idea")
-        if idea is not None and gain is not None and (idea not in gains or gain.value > gains[idea].value):
-            gains[idea] = gain
+        gain, error, idea = part.get("gain"), part.get("gain_error"), part.get("idea")
+        if idea is not None and isinstance(gain, int | float) and (idea not in gains or gain > gains[idea].value):
+            gains[idea] = MeasuredGain(float(gain), float(error) if isinstance(error, int | float) else None)
     return gains
-
-
-def _gain_of(part: Mapping[str, Any]) -> MeasuredGain | None:
-    gain, error = part.get("gain"), part.get("gain_error")
-    if not isinstance(gain, int | float):
-        return None
-    return MeasuredGain(float(gain), float(error) if isinstance(error, int | float) else None)
 
 
 def _add_successors(ideas: list[int], successors: Mapping[int, Sequence[int]]) -> list[int]:

@@ -183,6 +183,8 @@ def _read(store: Store, session: Session, run: RunRecord, result: RunResult, con
         () if result.stream is None else result.stream.posts, key=lambda use: (not use.nodes, use.posted, use.item)
     )
     importance_node, importances = _importances(run, result)
+    chosen_node = run.nodes.get(result.chosen_node or 0)
+    code_sha = None if chosen_node is None else chosen_node.code_sha
     pool, sources = read_ideas(store, run, _ALL_TIME)
     sources |= find_sources(store, result.competition_id, {*credits, *(use.item for use in posts)}, _ALL_TIME)
     return ReportData(
@@ -204,7 +206,7 @@ def _read(store: Store, session: Session, run: RunRecord, result: RunResult, con
         phases=tuple(
             {event.data["phase"]: str(event.data["sentence"]) for event in run.events("phase.began")}.values()
         ),
-        code=_code(run, result),
+        code=None if code_sha is None else shortened(run.text(code_sha), LONGEST_CODE),
         settings=json.dumps(config, indent=2, ensure_ascii=False),
     )
 
@@ -240,8 +242,8 @@ def _importances(run: RunRecord, result: RunResult) -> tuple[int | None, Mapping
     if result.blend is not None and result.blend.node == result.chosen_node:
         weights = result.blend.weights
     for node in sorted(weights, key=lambda member: -abs(weights[member])):
-        stored = node in stored_shas
-        texts = [run.text(stored_shas[node])] if stored else _PRINTED_IMPORTANCES.findall(run.last_log(node))
+        sha = stored_shas.get(node)
+        texts = _PRINTED_IMPORTANCES.findall(run.last_log(node)) if sha is None else [run.text(sha)]
         for text in texts[-1:]:
             with contextlib.suppress(ValidationError):
                 shares = _SHARES.validate_json(text)
@@ -251,8 +253,3 @@ def _importances(run: RunRecord, result: RunResult) -> tuple[int | None, Mapping
 
 def _place(row: Reproduction, result: RunResult) -> float:
     return math.inf if row.measured is None else -result.oriented(row.measured)
-
-
-def _code(run: RunRecord, result: RunResult) -> str | None:
-    node = run.nodes.get(result.chosen_node or 0)
-    return None if node is None or node.code_sha is None else shortened(run.text(node.code_sha), LONGEST_CODE)

@@ -80,6 +80,11 @@ def node_rows(
     limit = fair_share(TEXT_BUDGET, 2 * len(nodes), LONGEST_TEXT)
     hidden = {node: score for node, score in sorted(result.hidden_scores.items()) if score is not None}
     best = max(hidden, key=lambda node: result.oriented(hidden[node]), default=None)
+
+    def win_rate(score: float | None) -> float | None:
+        lower = result.is_lower_better
+        return standing(board, score, lower_is_better=lower).win_rate if score is not None and board else None
+
     return tuple(
         NodeRow(
             id=node.id,
@@ -91,7 +96,7 @@ def node_rows(
             status_words=_describe(node, reasons.get(node.id), self_reported=result.self_reported is not None),
             validation=node.score,
             hidden=result.hidden_scores.get(node.id),
-            win_rate=_win_rate(result, board, node.id),
+            win_rate=win_rate(result.on_board(node.id)),
             end_seconds=run.seconds(node.ended_at) if node.ended_at else None,
             seconds=node.seconds,
             error=shortened(node.error, limit) if node.error else None,
@@ -102,13 +107,6 @@ def node_rows(
         )
         for node in nodes
     )
-
-
-def _win_rate(result: ReportableRun, board: Sequence[float], node: int) -> float | None:
-    score = result.on_board(node)
-    if score is None or not board:
-        return None
-    return standing(board, score, lower_is_better=result.is_lower_better).win_rate
 
 
 def _describe(node: Node, reason: str | None, *, self_reported: bool) -> str:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 from bot.community.ideas.evidence import heirs_of
@@ -36,10 +37,7 @@ def stream_record(context: RunContext, run: RunRecord) -> StreamRecord | None:
         cutoff=clock.cutoff,
         moved_with="time" if context.budget.steps is None else "nodes",
         moves=tuple(_move(context, run, move) for move in moves),
-        nodes=tuple(
-            NodeStart(node=node.id, seconds=_seconds(run, node.created_at), as_of=starts[node.id])
-            for node in run.scripts
-        ),
+        nodes=tuple(NodeStart(node=n.id, seconds=_seconds(run, n.created_at), as_of=starts[n.id]) for n in run.scripts),
         posts=tuple(_used_posts(context, run, moves, starts)),
     )
 
@@ -49,14 +47,10 @@ def _seconds(run: RunRecord, time: datetime) -> float:
 
 
 def _move(context: RunContext, run: RunRecord, move: ClockAdvance) -> ClockMove:
-    counts = None if context.community_at is None else context.community_at(move.as_of).counts()
-    return ClockMove(
-        seconds=_seconds(run, move.at),
-        as_of=move.as_of,
-        topics=counts.topics if counts else 0,
-        messages=counts.messages if counts else 0,
-        kernels=counts.kernels if counts else 0,
-    )
+    counts = {"topics": 0, "messages": 0, "kernels": 0}
+    if context.community_at is not None:
+        counts = asdict(context.community_at(move.as_of).counts())
+    return ClockMove(seconds=_seconds(run, move.at), as_of=move.as_of, **counts)
 
 
 def _used_posts(
@@ -67,18 +61,15 @@ def _used_posts(
     for row in sorted(run.analyses, key=lambda row: (row.known_at, row.id)):
         clock_move = next(move for move in moves if move.as_of >= row.known_at)
         idea_ids = sorted({heirs[idea.id] for idea in run.ideas if row.id in idea.sources})
+        # A topic that has grown since was drawn on before, too.
+        nodes = (n for n in _nodes_using(run, idea_ids) if n.action not in SEPARATE)
         yield PostUse(
             item=row.id,
             posted=row.known_at,
             seconds=_seconds(run, clock_move.at),
             as_of=clock_move.as_of,
             ideas=tuple(idea_ids),
-            # A topic that has grown since was drawn on before, too.
-            nodes=tuple(
-                node.id
-                for node in _nodes_using(run, idea_ids)
-                if node.action not in SEPARATE and starts[node.id] >= clock_move.as_of
-            ),
+            nodes=tuple(node.id for node in nodes if starts[node.id] >= clock_move.as_of),
         )
 
 
@@ -94,9 +85,7 @@ def _analysed(context: RunContext, run: RunRecord, kernel_nodes: dict[str, int |
     titles = find_sources(context.store, context.card.slug, [row.id for row in suspicious_rows], context.clock.as_of())
     for row in suspicious_rows:
         idea_ids = {idea.id for idea in run.ideas if not {row.id, *row.posts}.isdisjoint(idea.sources)}
-        node_ids = {node.id for node in _nodes_using(run, idea_ids)} | (
-            {kernel_nodes[row.id]} & run.nodes.keys() if row.id in kernel_nodes else set()
-        )
+        node_ids = {node.id for node in _nodes_using(run, idea_ids)} | ({kernel_nodes.get(row.id)} & run.nodes.keys())
         yield SuspiciousPost(
             item=row.id,
             title=titles[row.id].heading,

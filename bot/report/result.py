@@ -303,12 +303,8 @@ class RunResult(LiveGrade):
     def on_board(self, node: int) -> float | None:
         """Return the node's score that compares with the leaderboard; for a live run, its best one of the same kind."""
         if self.live and self.score_kind == "private":
-            private_scores = [
-                submission.private
-                for submission in self.submissions
-                if submission.node == node and submission.private is not None
-            ]
-            return max(private_scores, key=self.oriented, default=None)
+            scores = [file.private for file in self.submissions if file.node == node and file.private is not None]
+            return max(scores, key=self.oriented, default=None)
         return self.hidden_scores.get(node)
 
     def oriented(self, score: float) -> float:

@@ -41,7 +41,6 @@ from bot.submission.final_selection import selection_of
 from bot.submission.final_submission import FinalSubmission
 from sandbox import ExitReason, SandboxDescription
 from scrapers.posts.sources import notes_of
-from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
 
 
@@ -132,6 +131,8 @@ async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun
         share_done = share(len(scripts), budget.steps, times["wall_seconds"], budget.seconds)
         seconds = [record.seconds(script.ended_at) for script in valid if script.ended_at]
         bold, finished = final.boldest, ended_run.status == "finished"
+        holdout = _hidden(graded, node) if final.source == "refit" else None
+        lost = None if hidden is None or holdout is None else context.card.oriented(holdout - hidden)
         new_bests = gains(record, graded.nodes, {candidate.id for candidate in tree.candidates()})
         late_findings = tuple(NodeFinding(**asdict(finding), node=node) for finding in graded.findings)
         return RunResult(
@@ -195,7 +196,7 @@ async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun
             rank_correlation=graded.rank_correlation,
             selection=selection_of(context) if finished else None,
             selection_regret=graded.selection_regret,
-            lost_by_refit=_lost(context.card, hidden, _hidden(graded, node)) if final.source == "refit" else None,
+            lost_by_refit=lost,
             hidden_scores={id: score.score for id, score in graded.nodes.items()},
         )
 
@@ -207,11 +208,6 @@ def _final_file(node: NodeView, hidden: float | None) -> FinalFile:
 def _hidden(graded: GradedRun, node: int | None) -> float | None:
     """Return the score of a node's hold-out run's file."""
     return None if node is None or node not in graded.nodes else graded.nodes[node].score
-
-
-def _lost(card: TaskCard, submitted: float | None, holdout: float | None) -> float | None:
-    """Return by how much the submitted file is worse than the hold-out run's."""
-    return None if submitted is None or holdout is None else card.oriented(holdout - submitted)
 
 
 def _blend(context: RunContext, tree: Tree) -> BlendFigures | None:
@@ -237,16 +233,15 @@ def _times(ended_run: EndedRun, run: RunRecord, valid: int) -> dict[str, Any]:
     A live run lasts as long as its competition, over any number of starts of the bot: its wall time is the clock's since it
     began, and times that were not measured throughout are left out.
     """
-    watch, spans = ended_run.stopwatch, dict[str, float]()
+    watch = ended_run.stopwatch
     if run.row.cutoff is None:
-        wall = (ended_run.context.clock.now() - run.row.created_at).total_seconds()
+        spans = {"wall": (ended_run.context.clock.now() - run.row.created_at).total_seconds()}
         training = sum(execution.seconds or 0.0 for execution in run.executions)
     else:
-        wall, training = watch.wall(), watch.training()
-        spans = {"overhead": watch.overhead(), "waiting": watch.seconds_of("waiting")}
-        spans["session"] = watch.seconds_of("sessions")
+        spans, training = {"wall": watch.wall(), "overhead": watch.overhead()}, watch.training()
+        spans |= {"waiting": watch.seconds_of("waiting"), "session": watch.seconds_of("sessions")}
+    wall = spans["wall"]
     return {
-        "wall_seconds": round(wall, 3),
         **{f"{name}_seconds": round(span, 3) for name, span in spans.items()},
         "training_share": _ratio(training, wall),
         "valid_nodes_per_hour": _ratio(3600 * valid, wall),

@@ -179,6 +179,5 @@ def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
 
 
 def _origin_sentence(final: FinalSubmission, subject: str) -> str:
-    if final.source is None:
-        return f"{subject} is the run's best result; {final.note}."
-    return f"{subject} produced `submission.csv`: {final.note}."
+    predicate = "is the run's best result;" if final.source is None else "produced `submission.csv`:"
+    return f"{subject} {predicate} {final.note}."

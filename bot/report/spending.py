@@ -29,11 +29,9 @@ class ViewSpending:
 def by_role(run: RunRecord) -> tuple[RoleFigures, ...]:
     """Return what each role of the model spent and what came of its answers, in order of first use."""
     came_of = _came_of(run, measure_credits(run))
-    groups: dict[str, list[LedgerEntry]] = {}
-    for entry in run.charges:
-        if entry.role is not None:
-            groups.setdefault(entry.role, []).append(entry)
-    return tuple(_figures(role, group, came_of.get(role, {})) for role, group in groups.items())
+    roles = dict.fromkeys(entry.role for entry in run.charges if entry.role is not None)
+    calls = {role: [entry for entry in run.charges if entry.role == role] for role in roles}
+    return tuple(_figures(role, group, came_of.get(role, {})) for role, group in calls.items())
 
 
 def _figures(role: str, calls: Sequence[LedgerEntry], came_of: Mapping[str, int]) -> RoleFigures:

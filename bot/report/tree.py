@@ -100,9 +100,8 @@ def _groups(
     groups: dict[str, list[int]] = {}
     for root in roots:
         draft = by_id[root].draft_id
-        if draft is None:
-            heading = "Baseline" if root == 1 else f"Grown from node {root}"
-        else:
+        heading = "Baseline" if root == 1 else f"Grown from node {root}"
+        if draft is not None:
             heading = f"Draft {draft}: {titles[draft]}" if titles.get(draft) else f"Draft {draft}"
         groups.setdefault(heading, []).append(root)
     return list(groups.items())
@@ -116,14 +115,11 @@ def _place(
     free = row
     while stack:
         node, x, opens_row = stack.pop()
-        if opens_row:
-            current, free = free, free + 1
-        else:
-            current = free - 1
-        places[node] = x, top + current * ROW
+        free += opens_row
+        places[node] = x, top + (free - 1) * ROW
         # The first child continues its parent's row, so it is placed next; the others open rows below.
-        child_ids = list(children.get(node, ()))
-        stack += [(child, x + COLUMN, index > 0) for index, child in reversed(list(enumerate(child_ids)))]
+        ordered = list(enumerate(children.get(node, ())))
+        stack += [(child, x + COLUMN, index > 0) for index, child in reversed(ordered)]
     return free
 
 

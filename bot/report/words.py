@@ -176,9 +176,7 @@ def interval(result: RunResult) -> str:
 
 def disbelief(result: RunResult) -> str | None:
     """Return why the score counts for no medal, as a clause; None where nothing speaks against it."""
-    guards = [
-        finding.guard for finding in result.doubts if finding.verdict == "suspicious" and finding.node is not None
-    ]
+    guards = [doubt.guard for doubt in result.doubts if doubt.verdict == "suspicious" and doubt.node is not None]
     if guards:
         return f"{'a guard raised a warning' if len(guards) == 1 else 'guards raised warnings'} ({', '.join(guards)})"
     if result.cutoff_note:
