@@ -6,9 +6,6 @@ from dataclasses import asdict, dataclass
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
 
-_NOT_PROJECTED = frozenset({Kind.SUBMISSIONS})
-"""Kinds that are spent at the end, not as the work goes on."""
-
 
 @dataclass(frozen=True)
 class Figure:
@@ -32,7 +29,7 @@ def project(kind: Kind, amount: float, share_done: float | None, around: float =
     It is linear in `share_done` of `share` (None: the run has ended); None before anything is done, and for submissions,
     which come only at the end. `around` is the spending of other runs at the same level.
     """
-    if share_done is None or share_done <= 0 or kind in _NOT_PROJECTED:
+    if share_done is None or share_done <= 0 or kind is Kind.SUBMISSIONS:
         return None
     return around + amount / share_done
 

@@ -1,7 +1,6 @@
 """The doctor: each check is a function that yields what it finds of a part, a problem with its fix."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 Status = Literal["ok", "warning", "fails"]
@@ -17,8 +16,3 @@ class Finding:
     result: str
     fix: str | None = None
     """What to do if it is not ok."""
-
-
-def nearest(path: Path) -> Path:
-    """Return the path, or the innermost folder around it that exists."""
-    return next(parent for parent in (path, *path.absolute().parents) if parent.exists())

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot.configuration.daemon import DaemonSettings
-from bot.doctor import Finding, nearest
-from bot.execution.disk_space import DiskSettings, free_bytes
+from bot.doctor import Finding
+from bot.execution.disk_space import DiskSettings, free_bytes, nearest
 from bot.notify.services import open_services
 from bot.notify.settings import NotifySection
 from bot.status.lock import is_running

@@ -2,15 +2,15 @@
 
 import asyncio
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from bot.configuration.competition import CompetitionSettings
-from bot.doctor import Finding, nearest
+from bot.doctor import Finding
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.execution.disk_space import free_bytes
 from bot.execution.own_grader import check_grader
 from bot.extensions import extension
 from bot.live.kinds import IF_WRONG, kinds_of
@@ -93,7 +93,7 @@ async def _check_competition(
     try:
         competition = await site.get(slug)
         is_begun = CompetitionData(site.client, slug, competition_folder(state, slug)).is_begun
-        room = None if is_begun else shutil.disk_usage(nearest(state)).free
+        room = None if is_begun else free_bytes(state)
         kinds = await kinds_of(site.client, competition, room)
         unsupported_kind = next((kind for kind in kinds if not kind.worked_on), None)
         if unsupported_kind is not None and settings.kind != "csv":

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from bot.doctor import Finding, nearest
-from bot.execution.disk_space import DiskSettings, free_bytes
+from bot.doctor import Finding
+from bot.execution.disk_space import DiskSettings, free_bytes, nearest
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
 from sandbox.environments import ScriptEnvironment, chosen_environment
@@ -143,7 +143,7 @@ def check_disk(out: Path, settings: DiskSettings) -> Iterator[Finding]:
 
 def check_database(out: Path) -> Iterator[Finding]:
     """Create a database where runs are written, and remove it."""
-    existing = nearest(out.absolute())
+    existing = nearest(out)
     try:
         with tempfile.TemporaryDirectory(prefix=".bot-doctor-", dir=existing) as folder:
             Store.open(Path(folder) / "state.db", SystemClock()).close()

@@ -33,7 +33,9 @@ def check_free(folder: Path, settings: DiskSettings) -> None:
 
 def free_bytes(folder: Path) -> int:
     """Return the free bytes of the disk on which the folder lies, or will lie."""
-    existing = folder.absolute()
-    while not existing.exists():
-        existing = existing.parent
-    return shutil.disk_usage(existing).free
+    return shutil.disk_usage(nearest(folder)).free
+
+
+def nearest(path: Path) -> Path:
+    """Return the absolute path, or the innermost folder around it that exists."""
+    return next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())

@@ -353,7 +353,6 @@ class Executor:
     async def _run_once(
         self, request: ExecutionRequest, node: int, view: str, meter: ExecutionMeter
     ) -> ExecutionOutcome:
-        """Run a script once under the rules, and record its start and end."""
         request.out.mkdir(parents=True, exist_ok=True)
         (request.out / "solution.py").write_text(request.script, encoding="utf-8")
         execution_id = request.execution_id
@@ -437,7 +436,6 @@ class Executor:
     async def _files(
         self, view: str, data: LabelledView, out: Path, outcome: ExecutionOutcome, reference: int | None
     ) -> ScoredFiles:
-        """Let the worker score an execution's files."""
         submission = out / "submission.csv"
         # The files of a script that failed are not trusted; at the time limit they may have been complete for long.
         if outcome.reason not in (ExitReason.FINISHED, ExitReason.TIMED_OUT):
@@ -449,10 +447,8 @@ class Executor:
             seed = None if view in _NEED_NO_SCORE else self.settings.seed
             return await self.worker.score_execution(data, predictions, submission, bank, other_file, seed)
         # The printed score counts if the submission could be handed in.
-        try:
-            await self.worker.check_form(submission, data.data, self.card)
-        except InvalidSubmission as error:
-            return ScoredFiles(None, valid=False, fine=False, message=str(error))
+        if fault := await self.form_fault(submission):
+            return ScoredFiles(None, valid=False, fine=False, message=fault)
         score = printed_score(outcome.output)
         if score is None:
             return ScoredFiles(None, valid=True, fine=False, message=f"the script printed no line `{LINE}: <number>`")

@@ -81,7 +81,7 @@ def run_folders(paths: Sequence[Path]) -> list[RunFolder]:
     """Return the runs at these paths (each a run's folder, or one that holds such), in the order they were prepared."""
     configs: list[Path] = []
     for path in paths:
-        configs += [own] if (own := path / "config.json").is_file() else path.glob("*/config.json")
+        configs += [file] if (file := path / "config.json").is_file() else path.glob("*/config.json")
     return [RunFolder(config.parent) for config in sorted(configs, key=lambda file: (file.stat().st_mtime_ns, file))]
 
 

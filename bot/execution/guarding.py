@@ -51,10 +51,9 @@ class GuardRunner:
                 return not_run_at_all(VIEW_GUARDS, _UNSPLIT)
             return await _collect(VIEW_GUARDS, self.worker.guard_view(view, _SECONDS))
 
-        def save(tx: Transaction, findings: tuple[GuardFinding, ...]) -> None:
-            record_findings(tx, self.run_id, findings)
-
-        return await self.steps.once(_GUARDS, check, _VIEW, save=save)
+        return await self.steps.once(
+            _GUARDS, check, _VIEW, save=lambda tx, findings: record_findings(tx, self.run_id, findings)
+        )
 
     async def check_execution(
         self, node: int, execution_id: str, view: LabelledView, score: NodeScore, output: str
@@ -75,7 +74,6 @@ class GuardRunner:
         return await _collect(EXECUTION_GUARDS, findings)
 
     def _earlier_nodes(self, node: int) -> list[OtherNode]:
-        """Return the other nodes with a score."""
         query = select(Evaluation.node).where(
             Evaluation.run_id == self.run_id,
             Evaluation.view == GUARDED,

@@ -132,13 +132,12 @@ class RunLeases:
         if elsewhere:
             return await self._acquire(place)
         async with self.sharing:
-            held = next((h for h in self.of_idle_work if h.source is self.leases and not h.lease.lost), None)
-            if held is None:
-                held = await self._acquire(place)
-            else:
-                self.of_idle_work.remove(held)
-            self.of_labs.append(held.lease)
-        return held
+            idle_lease = next((h for h in self.of_idle_work if h.source is self.leases and not h.lease.lost), None)
+            if idle_lease is not None:
+                self.of_idle_work.remove(idle_lease)
+            lab_lease = idle_lease or await self._acquire(place)
+            self.of_labs.append(lab_lease.lease)
+        return lab_lease
 
     async def _acquire(self, lab: LabPlace | None = None) -> HeldLease:
         stack = AsyncExitStack()

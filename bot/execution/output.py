@@ -24,11 +24,9 @@ def clean_output(text: str) -> str:
         return _cut_middle("\n".join(lines), OUTPUT_CHARACTERS)
     error_text = _cut_middle("\n".join(error), _ERROR_CHARACTERS)
     before = "\n".join(lines[: len(lines) - len(error)] if lines[-len(error) :] == error else lines)
-    return (
-        f"{error_text}\n\n[earlier output]\n{_cut_middle(before, OUTPUT_CHARACTERS - len(error_text))}"
-        if before.strip()
-        else error_text
-    )
+    if not before.strip():
+        return error_text
+    return f"{error_text}\n\n[earlier output]\n{_cut_middle(before, OUTPUT_CHARACTERS - len(error_text))}"
 
 
 def _readable_lines(text: str) -> list[str]:

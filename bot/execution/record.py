@@ -131,9 +131,8 @@ def failure_sentence(outcome: ExecutionOutcome, limits: Limits) -> str | None:
         return None
     if outcome.reason is ExitReason.ERROR:
         last = outcome.output.strip().rpartition("\n")[2][:_LAST_LINE]
-        return outcome.detail or f"the script ended with exit status {outcome.exit_code}" + (
-            f": {last}" if last else ""
-        )
+        status = f"the script ended with exit status {outcome.exit_code}"
+        return outcome.detail or (f"{status}: {last}" if last else status)
     return _SENTENCES[outcome.reason].format(
         seconds=limits.seconds,
         memory=limits.memory_bytes / 1024**3,

@@ -96,10 +96,8 @@ def prune(folder: Path, keep_days: float, now: datetime, *, dry_run: bool) -> li
     """
     prunable = []
     for orphan in find_orphaned_resources(folder):
-        size = orphan.size()
-        prunable.append(
-            Prunable("left", orphan.name, size, f"would remove {orphan.name}" if dry_run else orphan.remove())
-        )
+        size, message = orphan.size(), f"would remove {orphan.name}" if dry_run else orphan.remove()
+        prunable.append(Prunable("left", orphan.name, size, message))
     for run in map(RunFolder, sorted(folder.iterdir()) if folder.is_dir() else ()):
         views = run.views
         if run.path.is_symlink() or not run.config.is_file() or not run.result.is_file() or not views.is_dir():

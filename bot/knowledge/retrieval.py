@@ -78,29 +78,19 @@ def entry_text(entry: Entry) -> str:
     return "\n".join((entry.title, *facts_text, entry.claim, f"Support: {entry.support}. {entry.evidence}"))
 
 
+@dataclass(frozen=True)
 class Retriever:
     """Finds entries for one run; each search is a step, so that a resumed run is shown the same."""
 
-    def __init__(
-        self,
-        task: TaskQuery,
-        base: KnowledgeBase,
-        similarity: TextSimilarity,
-        asker: Asker,
-        steps: Steps,
-        run_id: str,
-        clock: Clock,
-        mode: KnowledgeMode = "clock",
-    ) -> None:
-        """Prepare; each search decides which entries of the base may be shown, none later than the clock unless all are."""
-        self._task = task
-        self._base = base
-        self._similarity = similarity
-        self._asker = asker
-        self._steps = steps
-        self._run_id = run_id
-        self._clock = clock
-        self.mode = mode
+    task: TaskQuery
+    base: KnowledgeBase
+    similarity: TextSimilarity
+    asker: Asker
+    steps: Steps
+    run_id: str
+    clock: Clock
+    mode: KnowledgeMode = "clock"
+    """Which entries a search may show: none later than the clock, unless all are."""
 
     async def papers(self, node: int, topic: str = "") -> RetrievedEntries:
         """Return papers for a node that is a draft, others than earlier drafts saw; raises as `Asker.ask`.
@@ -134,23 +124,22 @@ class Retriever:
         varies: bool = False,
     ) -> RetrievedEntries:
         async def search() -> RetrievedEntries:
-            as_of = None if self.mode == "all" else self._clock.as_of()
-            base = () if self.mode == "none" else self._base.visible(self._task.competition, as_of)
+            as_of = None if self.mode == "all" else self.clock.as_of()
+            base = () if self.mode == "none" else self.base.visible(self.task.competition, as_of)
             visible = [entry for entry in base if entry.kind in kinds]
             if not visible:
                 return RetrievedEntries()
-            query = f"{topic}\n{self._task.query}"
-            by_words = f"{self._task.query}\n{self._task.preview[:_PREVIEW]}"
+            query = f"{topic}\n{self.task.query}"
+            by_words = f"{self.task.query}\n{self.task.preview[:_PREVIEW]}"
             labels = labels_in(by_words) if by_rules else await self._labels()
             if by_rules or varies:
                 visible = [entry for entry in visible if _suits(entry, labels)]
             if varies:
-                earlier = {
-                    entry.id for search in self._steps.all(_RETRIEVAL, part=name).values() for entry in search.entries
-                }
-                fitting = await rank_entries(visible, labels, query, self._similarity, _VARIETY * limit)
+                searches = self.steps.all(_RETRIEVAL, part=name).values()
+                earlier = {entry.id for search in searches for entry in search.entries}
+                fitting = await rank_entries(visible, labels, query, self.similarity, _VARIETY * limit)
                 visible = [entry for entry in fitting if entry.id not in earlier] or fitting
-            return RetrievedEntries(tuple(await rank_entries(visible, labels, query, self._similarity, limit)))
+            return RetrievedEntries(tuple(await rank_entries(visible, labels, query, self.similarity, limit)))
 
         def save(tx: Transaction, result: RetrievedEntries) -> None:
             facts = [
@@ -158,16 +147,16 @@ class Retriever:
                 for entry in result.entries
             ]
             if facts:
-                tx.record(KNOWLEDGE_SHOWN, run_id=self._run_id, node=node, search=name, entries=facts)
+                tx.record(KNOWLEDGE_SHOWN, run_id=self.run_id, node=node, search=name, entries=facts)
 
-        return await self._steps.once(_RETRIEVAL, search, Key(node, name), save=save)
+        return await self.steps.once(_RETRIEVAL, search, Key(node, name), save=save)
 
     async def _labels(self) -> Sequence[str]:
         """Return the task's labels, the most important first, asked for once in a run."""
-        task = self._task
+        task = self.task
         prompt = LabelTask(task.title, task.description[:_DESCRIPTION], task.metric, task.preview[:_PREVIEW])
         try:
-            answer = await self._asker.ask(prompt, role="retriever", name="knowledge: labels")
+            answer = await self.asker.ask(prompt, role="retriever", name="knowledge: labels")
         except ModelRefused:
             return labels_in(task.query)
         return answer.labels

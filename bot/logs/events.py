@@ -62,13 +62,9 @@ class EventLog:
     competition: str | None = None
     all: bool = False
 
-    def newest(self, count: int) -> list[LoggedEvent]:
-        """Return the newest events, the oldest of them first."""
-        return self._read(_BACKWARD, limit=count)[::-1]
-
-    def newest_of(self, run_id: str, count: int) -> list[LoggedEvent]:
-        """Return the newest events of a run, the oldest of them first; by an index, however many others there are."""
-        return self._read(_OF_RUN, run=run_id, limit=count)[::-1]
+    def newest(self, count: int, run_id: str | None = None) -> list[LoggedEvent]:
+        """Return the newest events, or those of a run by an index, the oldest of them first."""
+        return self._read(_BACKWARD if run_id is None else _OF_RUN, run=run_id, limit=count)[::-1]
 
     def since(self, since: datetime) -> Iterator[LoggedEvent]:
         """Yield the events since a time."""
@@ -102,14 +98,6 @@ class EventLog:
 def _event(
     id: int, run_id: str, time: str, type: str, node: int | None, data: str, competition: str | None
 ) -> LoggedEvent:
-    content = json.loads(data)
+    content, at = json.loads(data), datetime.fromisoformat(time).replace(tzinfo=UTC)
     slug = competition or content.get("competition")
-    return LoggedEvent(
-        id,
-        datetime.fromisoformat(time).replace(tzinfo=UTC),
-        type,
-        None if run_id == NO_RUN else run_id,
-        slug,
-        node,
-        content,
-    )
+    return LoggedEvent(id, at, type, None if run_id == NO_RUN else run_id, slug, node, content)

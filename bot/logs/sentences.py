@@ -1,5 +1,6 @@
 """Events as sentences for people; events of interest only to programs are marked as quiet."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -105,19 +106,12 @@ def sentence(type: str, fields: Mapping[str, Any]) -> str:
     """Return one line on an event; an event without a sentence, as all quiet ones, is shown as its type and fields."""
     template = _SENTENCES.get(type)
     if template is not None:
-        return _shorten(template.format_map(_FieldWords(fields)).removesuffix(": "))  # where no reason was given
+        words = defaultdict(lambda: "?", {name: _word(value) for name, value in fields.items()})
+        return _shorten(template.format_map(words).removesuffix(": "))  # where no reason was given
     pairs = " ".join(
         f"{name}={_word(value)}" for name, value in fields.items() if value is not None and name != "run_id"
     )
     return _shorten(f"{type} {pairs}".strip())
-
-
-class _FieldWords(dict[str, str]):
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        super().__init__({name: _word(value) for name, value in fields.items()})
-
-    def __missing__(self, name: str) -> str:
-        return "?"
 
 
 def _word(value: object) -> str:

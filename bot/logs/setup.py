@@ -195,13 +195,11 @@ def log_uncaught(log: BoundLogger) -> Callable[[], None]:
     def in_thread(args: threading.ExceptHookArgs) -> None:
         if args.exc_value is not None and args.exc_type is not SystemExit:
             name = args.thread.name if args.thread else None
-            info = (args.exc_type, args.exc_value, args.exc_traceback)
-            log.error("unexpected error: a thread ended", thread=name, exc_info=info)
+            log.error("unexpected error: a thread ended", thread=name, exc_info=args.exc_value)
 
     def unraisable(args: "UnraisableHookArgs") -> None:
         if args.exc_value is not None:
-            info = (args.exc_type, args.exc_value, args.exc_traceback)
-            log.error("an error was ignored", where=args.err_msg, exc_info=info)
+            log.error("an error was ignored", where=args.err_msg, exc_info=args.exc_value)
 
     def restore() -> None:
         sys.excepthook, threading.excepthook, sys.unraisablehook = before

@@ -46,7 +46,7 @@ class _Fit:
     y: Array
     x_stop: Array
     y_stop: Array
-    asked: Array
+    x_new: Array
     categories: list[int]
     classes: int  # 0: a number
     seed: int
@@ -76,12 +76,12 @@ class _Fit:
         while not best_step or (step < max_steps and step - best_step < patience and not self.is_late()):
             if (loss := self.loss(model := advance(step := step + 1))) < best_loss or not best_step:
                 best, best_step, best_loss = deepcopy(model), step, loss
-        return self.predict(best, self.asked), best_step
+        return self.predict(best, self.x_new), best_step
 
     def on_all(self, model: Any) -> Array:
         """Return predictions by a model fitted anew, on the rows for stopping too."""
         x, y = _stacked(self.x, self.x_stop), np.concatenate([self.y, self.y_stop])
-        return self.predict(model.fit(x, y), self.asked)
+        return self.predict(model.fit(x, y), self.x_new)
 
 
 def _lightgbm(fit: _Fit, settings: dict[str, Any]) -> Fitted:
@@ -95,7 +95,7 @@ def _lightgbm(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     model, calls = fit.model(library, "LGBM", **settings), [library.early_stopping(PATIENCE, verbose=False), stop_late]
     model.fit(fit.x, fit.y, eval_set=[(fit.x_stop, fit.y_stop)], categorical_feature=fit.categories, callbacks=calls)
     fit.importances.append(model.feature_importances_)
-    return fit.predict(model, fit.asked), model.best_iteration_
+    return fit.predict(model, fit.x_new), model.best_iteration_
 
 
 def _xgboost(fit: _Fit, settings: dict[str, Any]) -> Fitted:
@@ -107,7 +107,7 @@ def _xgboost(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     model = fit.model(library, "XGB", early_stopping_rounds=PATIENCE, feature_types=types, **settings)
     model.fit(fit.x, fit.y, eval_set=[(fit.x_stop, fit.y_stop)], verbose=False)
     fit.importances.append(model.feature_importances_)
-    return fit.predict(model, fit.asked), model.best_iteration + 1
+    return fit.predict(model, fit.x_new), model.best_iteration + 1
 
 
 def _catboost(fit: _Fit, settings: dict[str, Any]) -> Fitted:
@@ -125,7 +125,7 @@ def _catboost(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     model, stop = fit.model(library, "CatBoost", **settings), pool(fit.x_stop, fit.y_stop)
     model.fit(pool(fit.x, fit.y), eval_set=stop, early_stopping_rounds=PATIENCE, callbacks=[stop_late])
     fit.importances.append(model.feature_importances_)
-    return fit.predict(model, pool(fit.asked)), model.tree_count_
+    return fit.predict(model, pool(fit.x_new)), model.tree_count_
 
 
 def _histogram(fit: _Fit, settings: dict[str, Any]) -> Fitted:
@@ -149,7 +149,7 @@ def _linear(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     if settings:
         parts, width = min(settings["parts"], max(10, len(fit.y) // 3)), settings["width"] / fit.x.shape[1]
         kernel = Nystroem(gamma=width, n_components=parts, random_state=fit.seed).fit(fit.x)
-        fit = replace(fit, **{name: kernel.transform(getattr(fit, name)) for name in ("x", "x_stop", "asked")})
+        fit = replace(fit, **{name: kernel.transform(getattr(fit, name)) for name in ("x", "x_stop", "x_new")})
     best_loss, best, strength = np.inf, None, 1e4
     while strength > 1e-4 and not (best and fit.is_late()):
         model = LogisticRegression(C=1 / strength, max_iter=300) if fit.classes else Ridge(strength)

@@ -83,10 +83,7 @@ CONFIGURATIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "linear": ("linear", {}),
     "lightgbm-1": ("lightgbm", {"learning_rate": 0.05}),
     "lightgbm-2": ("lightgbm", {"learning_rate": 0.06, "extra_trees": True, "subsample": 0.9}),
-    "network-1": (
-        "network",
-        {"hidden_layer_sizes": [128, 64], "learning_rate_init": 2e-3, "alpha": 1e-3},
-    ),
+    "network-1": ("network", {"hidden_layer_sizes": [128, 64], "learning_rate_init": 2e-3, "alpha": 1e-3}),
     "xgboost-1": ("xgboost", {"learning_rate": 0.05, "max_depth": 6, **_BAGGED}),
     "histogram-1": ("histogram", {"learning_rate": 0.06}),
     "extra-trees": ("forest", {"kind": "ExtraTrees", "trees": 300, "max_features": 0.75}),
@@ -103,15 +100,9 @@ CONFIGURATIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "xgboost",
         {"learning_rate": 0.03, "max_depth": 10, "min_child_weight": 0.6, "colsample_bytree": 0.69},
     ),
-    "catboost-2": (
-        "catboost",
-        {"learning_rate": 0.08, "depth": 6, "grow_policy": "Depthwise", "l2_leaf_reg": 2.8},
-    ),
+    "catboost-2": ("catboost", {"learning_rate": 0.08, "depth": 6, "grow_policy": "Depthwise", "l2_leaf_reg": 2.8}),
     "histogram-2": ("histogram", {"learning_rate": 0.05, "max_leaf_nodes": 12, "l2_regularization": 3.0}),
-    "catboost-3": (
-        "catboost",
-        {"learning_rate": 0.08, "depth": 4, "l2_leaf_reg": 4.6},
-    ),
+    "catboost-3": ("catboost", {"learning_rate": 0.08, "depth": 4, "l2_leaf_reg": 4.6}),
     "random-forest": ("forest", {"kind": "RandomForest", "trees": 200, "max_features": 0.5}),
     "xgboost-3": (
         "xgboost",

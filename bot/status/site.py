@@ -68,11 +68,8 @@ def deadline(
 def rank(session: Session, competition: str, as_of: datetime | None = None) -> Rank:
     """Return our place as known at a time: by the leaderboard watch, else by the site's list of competitions."""
     watched = last_reading(session, competition, "watch", as_of=as_of)
-    if (
-        watched is not None
-        and watched.sha256 is not None
-        and (standing := watched.data.get("standing", watched.data)).get("rank")
-    ):
+    standing = watched.data.get("standing", watched.data) if watched is not None and watched.sha256 is not None else {}
+    if watched is not None and standing.get("rank"):
         our_rank, teams, score = standing["rank"], standing.get("teams"), number(standing.get("score"))
         private, since = bool(standing.get("private")), watched.at
     else:

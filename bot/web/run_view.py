@@ -53,7 +53,7 @@ def run_values(store: Store, run: RunRecord, outcome: ReportableRun, now: dateti
         "idea_count": len(pool),
         "sources": sources,
         "posts": posts[::-1],
-        "events": EventLog(store).newest_of(run.id, MOST_EVENTS)[::-1],
+        "events": EventLog(store).newest(MOST_EVENTS, run.id)[::-1],
     }
 
 
