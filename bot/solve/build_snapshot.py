@@ -110,16 +110,15 @@ def _rows(files: InputFiles, options: SolveOptions, sampled: Path, detected: Det
             if test is not None and name in test.header:
                 refuse_answers(test, name)
         if test is not None and _is_short(sample, test):
-            detected.add(
-                "predictions",
-                f"all rows of {test.name}; {sample.name} shows {plural(sample.length, 'row')} as examples",
-            )
+            examples = f"{sample.name} shows {plural(sample.length, 'row')} as examples"
+            detected.add("predictions", f"all rows of {test.name}; {examples}")
         targets = tuple(name for name in (task.target or task.columns) if name in train.header)
         # Rows are numbered if the key has several columns or is rewritten, such as a date.
-        is_rewritten = test is not None and key[0] in test.header and _is_rewritten(key[0], train, test, sample)
-        is_plain = len(key) == 1 and not is_rewritten
-        id_name, key = (key[0], ()) if is_plain else (number_column, key)
-        return _Rows(files, targets, task, id_name, not is_plain, has_sample=True, key=key)
+        formats = [table.formats.get(key[0], PLAIN) for table in (train, test, sample) if table is not None]
+        is_rewritten = test is not None and key[0] in test.header and any(f != PLAIN for f in formats)
+        if len(key) == 1 and not is_rewritten:
+            return _Rows(files, targets, task, key[0], is_numbered=False, has_sample=True)
+        return _Rows(files, targets, task, number_column, is_numbered=True, has_sample=True, key=key)
     target = target_of(train, test, options, detected)
     if test is None:
         train = with_unlabelled_rows(train, target, sampled)
@@ -166,14 +165,12 @@ def _leave_out_answers(rows: _Rows, detected: DetectedTask) -> _Rows:
     if test is None or rows.id not in test.header:
         return rows
     tests = set(test.column(rows.id))
-    answers = [
-        name
-        for name, path in rows.files.other_files.items()
-        if "/" not in name and is_table(name) and _holds_answers(path, rows, tests)
-    ]
+    files = rows.files.other_files
+    tables = {name: path for name, path in files.items() if "/" not in name and is_table(name)}
+    answers = [name for name, path in tables.items() if _holds_answers(path, rows, tests)]
     if answers:
         detected.add("left out", f"{', '.join(answers)}: answers for the test rows, which scripts must not see")
-    other_files = {name: path for name, path in rows.files.other_files.items() if name not in answers}
+    other_files = {name: path for name, path in files.items() if name not in answers}
     return replace(rows, files=replace(rows.files, other_files=other_files))
 
 
@@ -182,15 +179,9 @@ def _holds_answers(path: Path, rows: _Rows, tests: Set[str]) -> bool:
         table = UserTable.read(path)
     except TableError:
         return False
-    return rows.id in table.header and any(name in table.header for name in rows.targets) and not tests.isdisjoint(
-        table.column(rows.id)
-    )  # fmt: skip
-
-
-def _is_rewritten(name: str, *tables: UserTable | None) -> bool:
-    """Whether a column's cells are rewritten for scripts."""
-    formats = [table.formats.get(name) for table in tables if table is not None]
-    return any(cell_format is not None and cell_format != PLAIN for cell_format in formats)
+    if rows.id not in table.header or {*rows.targets}.isdisjoint(table.header):
+        return False
+    return not tests.isdisjoint(table.column(rows.id))
 
 
 def _sample_key(sample: UserTable, test: UserTable | None) -> tuple[str, ...]:
@@ -238,9 +229,8 @@ def _is_short(sample: UserTable, test: UserTable | None) -> bool:
     """Whether a sample has only some of the test rows, or none of them, as an example of the format."""
     if test is None or sample.header[0] not in test.header:
         return False
-    tests = set(test.column(sample.header[0]))
-    ids_shown = set(sample.column(sample.header[0]))
-    return ids_shown < tests or ids_shown.isdisjoint(tests)
+    ids, sample_ids = set(test.column(sample.header[0])), set(sample.column(sample.header[0]))
+    return sample_ids < ids or sample_ids.isdisjoint(ids)
 
 
 def _write_form(rows: _Rows, sample: UserTable, test: UserTable, out: Path) -> None:
@@ -337,25 +327,20 @@ def _write_task(rows: _Rows, folder: Path, slug: str, now: datetime) -> None:
 def _description(rows: _Rows, slug: str) -> str:
     task = rows.task
     target_words = f"`{rows.target}`" if rows.target else ", ".join(f"`{name}`" for name in task.columns[:20])
-    form_words = {
-        "two classes": "It has two classes.",
-        "classes": "It has several classes.",
-        "quantity": "It is a quantity.",
-    }[task.kind]
-    form_words += "".join(
-        f" In `{name}`, {code} stands for {old!r}." for name, c in task.labels.items() for old, code in c.items()
-    )
-    form_words += "".join(
-        f" {value!r} is a class of `{rows.target}`, but pandas reads it as missing without `keep_default_na=False`."
-        for value in task.classes
-        if value.lower() in NA_WORDS
-    )
+    form_words = {"two classes": "has two classes", "classes": "has several classes", "quantity": "is a quantity"}
+    words = f"It {form_words[task.kind]}."
+    for name, codes in task.labels.items():
+        words += "".join(f" In `{name}`, {code} stands for {label!r}." for label, code in codes.items())
+    for value in (value for value in task.classes if value.lower() in NA_WORDS):
+        words += (
+            f" {value!r} is a class of `{rows.target}`, but pandas reads it as missing without `keep_default_na=False`."
+        )
     of_classes = task.metric.of_classes and task.metric.input_kind == "number"
     columns_words = "a probability for each class" if of_classes else "a prediction in each column"
     form = columns_words if len(task.columns) > 1 else "one prediction"
     data_section = f"\n## Data\n\n{rows.files.description}\n" if rows.files.description else ""
     return (
-        f"# {slug}\n\nPredict {target_words} for each row of `test.csv`. {form_words}\n\n"
+        f"# {slug}\n\nPredict {target_words} for each row of `test.csv`. {words}\n\n"
         f"## Evaluation\n\nPredictions are scored by `{task.metric.name}` ({task.metric.direction} it). `sample_submission.csv` "
         f"shows their format: {form} for each `{rows.id}`.\n{data_section}"
     )

@@ -37,15 +37,13 @@ def index_folders(source: Path, staging: Path, detected: DetectedTask) -> InputF
     names = [folder.name for folder in classes]
     labelled = [(path, folder.name) for folder in classes for path in _plain_files(folder)]
     tested = [] if test is None else list(_plain_files(test))
-    suffixes = Counter(path.suffix.lower() for path, _ in labelled)
-    suffix = suffixes.most_common(1)[0][0]
+    suffix = Counter(path.suffix.lower() for path, _ in labelled).most_common(1)[0][0]
     if is_table(suffix):
         return None
     train = [(path, label) for path, label in labelled if path.suffix.lower() == suffix or suffix not in _TEXTS]
     file_names = _write(staging, train, tested, as_texts=suffix in _TEXTS)
-    detected.add(
-        "classes", f"the folders {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} with `{suffix}` files"
-    )
+    names_shown = f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
+    detected.add("classes", f"the folders {names_shown} with `{suffix}` files")
     detected.add("training rows", f"{plural(len(train), 'file')} in {plural(len(names), 'folder')}")
     if test is not None and tested:
         detected.add("test rows", f"{plural(len(tested), 'file')} in {test.name}/")
@@ -55,7 +53,6 @@ def index_folders(source: Path, staging: Path, detected: DetectedTask) -> InputF
 
 
 def _folders(source: Path) -> tuple[list[Path], Path | None]:
-    """Return the folders of classes, and the folder of the files to predict."""
     dirs = {path.name.lower(): path for path in sorted(source.iterdir()) if path.is_dir() and path.name[0] not in "._"}
     train = next((dirs[name] for name in dirs if name in _TRAIN), None)
     test = next((dirs[name] for name in dirs if name in _TEST), None)
@@ -70,10 +67,8 @@ def _plain_files(folder: Path) -> Iterator[Path]:
 
 def _write(staging: Path, train: Sequence[tuple[Path, str]], test: Sequence[Path], *, as_texts: bool) -> list[Path]:
     """Write the tables; return the files beside them, relative to the staging folder."""
-    by_name = sorted((_neutral_name(path), label, path) for path, label in train)
-    repeats = Counter[str]()
-    rows: list[tuple[str, str | None, Path]] = []
-    for name, label, path in by_name:
+    repeats, rows = Counter[str](), list[tuple[str, str | None, Path]]()
+    for name, label, path in sorted((_neutral_name(path), label, path) for path, label in train):
         repeats[name] += 1
         stem = name if repeats[name] == 1 else f"{name}_{repeats[name]}"
         rows.append((f"{stem}{path.suffix.lower()}", label, path))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from itertools import islice
 
-from bot.solve.solve_options import Confidence, DetectedTask, SolveOptions
+from bot.solve.solve_options import DetectedTask, SolveOptions
 from bot.solve.tables.cell_formats import NA_WORDS
 from bot.solve.tables.user_table import UserTable
 from scrapers.snapshots.tables import finite_number
@@ -150,8 +150,7 @@ def id_of(
         shared = _code_columns(table, shared)
     words = next(iter(shared), None)
     hint = "" if words is None else f"; the values of `{words}` are distinct: to use it, pass --id {words}"
-    confidence: Confidence = "likely" if words else "sure"
-    detected.add("id", f"no column looks like an id, so rows are numbered{hint}", confidence)
+    detected.add("id", f"no column looks like an id, so rows are numbered{hint}", "likely" if words else "sure")
     return None
 
 
@@ -166,17 +165,15 @@ def group_of(train: UserTable, target: str, options: SolveOptions, detected: Det
     if options.group is not None:
         sizes = Counter(train.column(_column("--group", options.group, train)))
         if len(sizes) < _FEWEST:
-            raise UsageError(
-                f"--group {options.group}: only {plural(len(sizes), 'group')}; at least {_FEWEST} are needed"
-            )
+            few_groups = f"only {plural(len(sizes), 'group')}; at least {_FEWEST} are needed"
+            raise UsageError(f"--group {options.group}: {few_groups}")
         return options.group
     for name in train.header:
         if name != target and _GROUP.search(name):
             sizes = Counter(train.column(name))
             if len(sizes) >= _FEWEST and train.length >= _MEAN_SIZE * len(sizes):
-                detected.add(
-                    "groups", f"`{name}`: rows of a group stay together (--group none to split them)", "likely"
-                )
+                sentence = f"`{name}`: rows of a group stay together (--group none to split them)"
+                detected.add("groups", sentence, "likely")
                 return name
     return None
 

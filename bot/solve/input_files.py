@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -199,10 +200,9 @@ class _Tables:
             raise UsageError(f"no such file: {name}")
         is_whole |= like is not None
         if name not in self._read or like is not None or (is_whole and self._read[name].is_part):
+            header, formats = self._options.header, None if like is None else like.formats
+            seconds = math.inf if is_whole else _READING_SHARE * self._options.seconds
             try:
-                formats = None if like is None else like.formats
-                seconds = math.inf if is_whole else _READING_SHARE * self._options.seconds
-                header = self._options.header
                 self._read[name] = UserTable.read(path, has_header=header, formats=formats, max_seconds=seconds)
             except TableError as error:
                 raise UsageError(str(error)) from error
@@ -224,16 +224,10 @@ def _tokens(name: str) -> set[str]:
 
 def _samples(tables: _Tables, options: SolveOptions) -> list[str]:
     """Return the tables that are named like a sample submission, and not used as training or test rows."""
-    candidates = {
-        Path(name).with_suffix("").name + ".csv" if not name.endswith(".csv") else name: name for name in tables.names
-    }
-    return [
-        candidates[name]
-        for name in find_samples(tuple(candidates))
-        if candidates[name] not in (options.train, options.test)
-        and not _tokens(name) & _TRAIN
-        and len(tables.header(candidates[name])) > 1
-    ]
+    roles = (options.train, options.test)
+    candidates = [name for name in tables.names if name not in roles and not _tokens(name) & _TRAIN]
+    as_csv = {name if name.endswith(".csv") else f"{Path(name).stem}.csv": name for name in candidates}
+    return [as_csv[name] for name in find_samples(tuple(as_csv)) if len(tables.header(as_csv[name])) > 1]
 
 
 def _by_contents(tables: _Tables, names: Sequence[str], tests: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -241,12 +235,7 @@ def _by_contents(tables: _Tables, names: Sequence[str], tests: Sequence[str]) ->
     if len(names) > _MAX_TABLES:
         return [], list(tests)
     headers = {name: set(tables.header(name)) for name in names}
-    pairs = [
-        (train, test)
-        for train in names
-        for test in (tests or names)
-        if len(headers[test] & headers[train]) >= 2 and headers[test] < headers[train]
-    ]
+    pairs = [(a, b) for a, b in product(names, tests or names) if len(headers[b]) >= 2 and headers[b] < headers[a]]
     return ([pairs[0][0]], [pairs[0][1]]) if len(pairs) == 1 else ([], list(tests))
 
 

@@ -93,22 +93,16 @@ async def write_package(
     seconds = max(_MIN_SECONDS, _TIME_FACTOR * max(time_limit(context, node) for node in scripts))
     facts |= combining_facts(context.card, recipe, scripts)
     facts |= {"seconds": seconds, "cpus": context.machine.cpus}
-    texts = [
-        *((infer_code(context, node) if node in infer_scripts else "") or code(context, node) for node in scripts),
-        predict_text(),
-    ]
-    packages = used_packages(context.machine, texts)
-    facts |= {
-        "imports": list(packages),
-        "is_constant": _is_constant(context.executor.folder.submission, len(facts["key"] or [1])),
-    }
+    texts = [(infer_code(context, node) if node in infer_scripts else "") or code(context, node) for node in scripts]
+    packages = used_packages(context.machine, [*texts, predict_text()])
+    facts["imports"] = list(packages)
+    facts["is_constant"] = _is_constant(context.executor.folder.submission, len(facts["key"] or [1]))
     (folder / "package.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     (folder / "predict.py").write_text(predict_text(packages.values()), encoding="utf-8")
     (folder / "requirements.txt").write_text("".join(f"{r}\n" for r in packages.values()), encoding="utf-8")
     readme = folder / "README.md"
-    readme.write_text(
-        _readme_head(context, facts, len(scripts), model) + readme.read_text(encoding="utf-8"), encoding="utf-8"
-    )
+    head = _readme_head(context, facts, len(scripts), model)
+    readme.write_text(head + readme.read_text(encoding="utf-8"), encoding="utf-8")
     return None
 
 
@@ -142,11 +136,9 @@ def _add_withheld(withheld: Path, train: Path) -> None:
 def used_packages(machine: Machine, scripts: Iterable[str]) -> dict[str, str]:
     """Return the machine's packages that scripts import, by imported name, as lines of requirements.txt."""
     imported = {name for script in scripts for name in _imports(script)}
-    by_import = {
-        _IMPORTED_AS.get(name, name.replace("-", "_")): f"{name}=={version}"
-        for name, version in (package.split(" ", 1) for package in machine.packages)
-    }
-    return {name: requirement for name, requirement in by_import.items() if name in imported}
+    versions = dict(package.split(" ", 1) for package in machine.packages)
+    names = {name: _IMPORTED_AS.get(name, name.replace("-", "_")) for name in versions}
+    return {names[name]: f"{name}=={version}" for name, version in versions.items() if names[name] in imported}
 
 
 def predict_text(packages: Iterable[str] = ()) -> str:
@@ -205,7 +197,6 @@ def _first_number(ids: Sequence[str]) -> int:
 
 
 def _usage_lines(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
-    """Yield sentences on how new rows are predicted."""
     stored_count = len(facts["stored"])
     if stored_count:
         yield f"Scripts that predict with the fitted models in `weights/`: {stored_count} of {scripts}."
@@ -222,19 +213,15 @@ def _readme_head(context: RunContext, facts: Mapping[str, Any], scripts: int, mo
         new, rows = "NEW_FOLDER", "NEW_FOLDER holds new files of the same kind as the training files."
     else:
         columns_shown = [name for name in features if name != facts["id"]]
-        column_words = ", ".join(f"`{name}`" for name in columns_shown[:10]) + (
-            f" and {len(columns_shown) - 10} more" if len(columns_shown) > 10 else ""
-        )
-        new, rows = (
-            "NEW.csv",
-            f"NEW.csv needs the columns {column_words}.\nRows without `{facts['id']}` are numbered.",
-        )
-    author = "the built-in rule-based model" if model == "builtin" else model
+        column_words = ", ".join(f"`{name}`" for name in columns_shown[:10])
+        column_words += f" and {len(columns_shown) - 10} more" if len(columns_shown) > 10 else ""
+        new = "NEW.csv"
+        rows = f"NEW.csv needs the columns {column_words}.\nRows without `{facts['id']}` are numbered."
     return _README.format(
         slug=context.card.slug,
         new=new,
         rows=rows,
         python=context.machine.python,
         how=" ".join(_usage_lines(facts, scripts)),
-        author=author,
+        author="the built-in rule-based model" if model == "builtin" else model,
     )

@@ -46,10 +46,8 @@ class SolveOptions:
         if not names or not option:
             names_listed = ", ".join(names) or "none"
             raise UsageError(f"cannot tell which table in {source} contains the {role} rows: {names_listed}")
-        first_names = names[:5]
-        commands = "; or ".join(
-            f"bot solve {shlex.quote(str(source))} --{option} {shlex.quote(name)}" for name in first_names
-        )
+        command = f"bot solve {shlex.quote(str(source))} --{option}"
+        commands = "; or ".join(f"{command} {shlex.quote(name)}" for name in names[:5])
         raise UsageError(f"{len(names)} tables may contain the {role} rows; choose one: {commands}")
 
 

@@ -119,12 +119,12 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
     if not values:
         raise UsageError(f"the target `{target}` is empty in every row of {name}")
     if len(values) == 1:
-        raise UsageError(
-            f"the target `{target}` has only the value {next(iter(values))!r} in {name}: there is nothing to learn"
-        )
+        (value,) = values
+        raise UsageError(f"the target `{target}` has only the value {value!r} in {name}: there is nothing to learn")
     numbers = [finite_number(cell) for cell in values]
     named_metric = None if metric_name is None else METRICS.get(metric_name)
-    if None not in numbers and named_metric is not None and _of_quantities(named_metric):
+    is_of_quantities = named_metric and named_metric.input_kind == "number" and not named_metric.of_classes
+    if None not in numbers and is_of_quantities:
         return "quantity"
     if len(values) == 2:
         return "two classes"
@@ -215,9 +215,8 @@ def task_of_sample(
         if len(columns) == 1 and kind == "two classes" and chosen_metric.input_kind == "number":
             labels = _class_numbers(target, values, detected)
     _add_metric(chosen_metric, metric, detected)
-    return PredictionTask(
-        kind, chosen_metric, columns, default, target=() if target is None else (target,), labels=labels
-    )
+    target_columns = () if target is None else (target,)
+    return PredictionTask(kind, chosen_metric, columns, default, target=target_columns, labels=labels)
 
 
 def _class_numbers(target: str, values: Iterable[str], detected: DetectedTask) -> Mapping[str, Mapping[str, str]]:
@@ -239,19 +238,14 @@ def _class_numbers(target: str, values: Iterable[str], detected: DetectedTask) -
 def _of_several(
     train: UserTable, columns: tuple[str, ...], default: tuple[str, ...], metric: str | None, detected: DetectedTask
 ) -> PredictionTask:
-    """Return the task of several targets at once."""
     by_column = {name: count_values(train.column(name)) for name in columns}
-    values = Counter[str]()
-    for counts in by_column.values():
-        values += counts
+    values = sum(by_column.values(), Counter[str]())
     of_words = [name for name in columns if any(finite_number(cell) is None for cell in by_column[name])]
     kind: Kind = "two classes" if {cell.lower() for cell in values} <= _TRUTH else "classes" if of_words else "quantity"
     metric_name = "mean_columnwise_accuracy" if kind == "classes" and metric is None else metric
     chosen_metric = metric_of(metric_name, kind, values, (of_words or columns)[0])
-    detected.add(
-        "task",
-        f"{len(columns)} targets: {', '.join(columns[:_MAX_SHOWN])}{', ...' if len(columns) > _MAX_SHOWN else ''}",
-    )
+    names_shown = f"{', '.join(columns[:_MAX_SHOWN])}{', ...' if len(columns) > _MAX_SHOWN else ''}"
+    detected.add("task", f"{len(columns)} targets: {names_shown}")
     _add_metric(chosen_metric, metric, detected)
     return PredictionTask(kind, chosen_metric, columns, default, target=columns)
 
@@ -262,10 +256,6 @@ def _as_shown(sample: UserTable, values: Counter[str], kind: Kind) -> str | None
         return None
     cells = set(sample.column(sample.header[1]))
     return "accuracy" if cells <= set(values) and not (kind == "two classes" and cells == {"0"}) else None
-
-
-def _of_quantities(metric: Metric) -> bool:
-    return metric.input_kind == "number" and not metric.of_classes
 
 
 def _add_metric(metric: Metric, metric_name: str | None, detected: DetectedTask) -> None:

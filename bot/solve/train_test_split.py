@@ -52,14 +52,11 @@ def with_unlabelled_rows(train: UserTable, target: str, out: Path) -> UserTable:
     if not train.is_part or all(train.column(target)):
         return train
     all_rows = UserTable.read(train.path, has_header=train.has_header, formats=train.formats).without_time_of(target)
-    stride, place = all_rows.length // train.length, all_rows.header.index(target)
-    rows = zip(all_rows.rows(), all_rows.without_formats(all_rows.header).rows(), strict=True)
-    write_table(
-        out, all_rows.header, (raw for row, (cells, raw) in enumerate(rows) if not cells[place] or row % stride == 0)
-    )
-    return replace(
-        UserTable.read(out, has_header=True, formats=train.formats), path=train.path, has_header=train.has_header
-    )
+    stride = all_rows.length // train.length
+    rows = zip(all_rows.column(target), all_rows.without_formats(all_rows.header).rows(), strict=True)
+    write_table(out, all_rows.header, (raw for row, (cell, raw) in enumerate(rows) if not cell or row % stride == 0))
+    table = UserTable.read(out, has_header=True, formats=train.formats)
+    return replace(table, path=train.path, has_header=train.has_header)
 
 
 def split_table(
@@ -86,9 +83,8 @@ def split_table(
         confidence = "sure" if options.group else "likely"
     else:
         test, method = _by_target(cells, kind), "rows sampled at random, stratified by the target"
-    detected.add(
-        "test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {method}", confidence
-    )
+    sentence = f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {method}"
+    detected.add("test rows", sentence, confidence)
     return TrainTestSplit(test, answered=True, method=method)
 
 
@@ -122,15 +118,13 @@ def _latest(train: UserTable, column: str) -> frozenset[int]:
     cells = [_BARE.sub(r"\1-\2-\3", cell.strip()) for cell in train.column(column)]
     known_times = parse_times([cell for cell in cells if cell])
     if known_times is None:
-        odd = next(
-            ((number, cell) for number, cell in enumerate(cells, 1) if cell and parse_times([cell]) is None), None
-        )
-        if odd is None:
-            raise UsageError(f"--time-column {column}: {train.name} has times in several formats")
-        raise UsageError(
-            f"--time-column {column}: {odd[1][:40]!r} in row {odd[0]} of {train.name} is not a time such as 2017-10-25, "
-            "2017-10-25T14:03 or 25.10.2017"
-        )
+        for number, cell in enumerate(cells, 1):
+            if cell and parse_times([cell]) is None:
+                raise UsageError(
+                    f"--time-column {column}: {cell[:40]!r} in row {number} of {train.name} is not a time such as "
+                    "2017-10-25, 2017-10-25T14:03 or 25.10.2017"
+                )
+        raise UsageError(f"--time-column {column}: {train.name} has times in several formats")
     first, later = _first_late(sorted(known_times)), iter(known_times)
     test = frozenset(row for row, cell in enumerate(cells) if cell and next(later) >= first)
     if len(test) == len(known_times):

@@ -89,9 +89,8 @@ class TextRecords:
             records = records._in_time(max_seconds)
         encoding, notes = (marked, ()) if marked else _encoding(path, records.stride)
         if skipped > bool(forced):
-            notes += (
-                f"{skipped} line{'s' * (skipped > 1)} before the header {'are' if skipped > 1 else 'is'} skipped",
-            )
+            lines_are = f"{skipped} lines before the header are" if skipped > 1 else "1 line before the header is"
+            notes += (f"{lines_are} skipped",)
         return replace(records, encoding=encoding, notes=(*notes, *records.notes))
 
     def _in_time(self, max_seconds: float) -> "TextRecords":
@@ -141,9 +140,8 @@ def _preamble(rows: Sequence[Sequence[str]]) -> int:
     for place, cells in enumerate(rows):
         count = sum(cell.strip() != "" for cell in cells)
         is_title = count == 0 or (count == 1 and usual > 2) or (cells[0].startswith("#") and len(cells) != usual)
-        is_title |= (
-            usual > 2 and count <= 0.67 * usual and any(_is_full(row, usual) for row in rows[place + 1 : place + 10])
-        )
+        is_gappy = usual > 2 and count <= 0.67 * usual
+        is_title |= is_gappy and any(_is_full(row, usual) for row in rows[place + 1 : place + 10])
         if not is_title and len(cells) >= usual - 1:
             return place if place < len(rows) - 1 else 0
     return 0
@@ -191,7 +189,6 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
 
 
 def _without_na(line: str) -> str:
-    """Blank each NA outside quotes."""
     parts = enumerate(line.split('"'))
     return '"'.join(part if place % 2 else _R_NA.sub("", part) for place, part in parts)
 
