@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from sandbox import SandboxDescription
+from state.closed import ClosedModel
 from state.errors import UsageError
 from state.settings_paths import SettingsPath
 from state.words import did_you_mean
@@ -133,10 +134,8 @@ def _environment(variables: dict[str, str]) -> dict[str, str]:
     return variables
 
 
-class CoderSection(BaseModel):
+class CoderSection(ClosedModel):
     """A table `[coders.NAME]` of bot.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     preset: Literal[tuple(PRESETS)] | None = Field(  # type: ignore[valid-type]
         default=None,
@@ -177,10 +176,8 @@ class CoderSection(BaseModel):
     )
 
 
-class OwnCoder(BaseModel):
+class OwnCoder(ClosedModel):
     """A coding agent of the owner's, as a run starts it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     model: str = Field(description="model name that the agent requests")
@@ -189,7 +186,7 @@ class OwnCoder(BaseModel):
     folder: Path | None = None
     program: str | None = None
     files: tuple[Path, ...] = ()
-    environment: dict[str, str] = {}
+    environment: Mapping[str, str] = {}
     models: tuple[str, ...] = ()
 
     @property
@@ -205,10 +202,8 @@ class OwnCoder(BaseModel):
         return {FOLDER: place, PROGRAM: self.program or "", MODEL: self.model, **self.environment}
 
 
-class ChosenCoder(BaseModel):
+class ChosenCoder(ClosedModel):
     """Who works on a run's drafts."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     labs: bool = Field(default=False, description="work on drafts in labs instead of with single scripts")
     own: OwnCoder | None = Field(default=None, description="your own coding agent (default: the bot's shell coder)")

@@ -6,8 +6,6 @@ import shutil
 from itertools import islice
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from bot.engine.attempts import blend_of, infer_code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.decisions import Decisions
@@ -17,6 +15,7 @@ from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, ExecutionRec
 from bot.notebooks.limits import SHARE
 from bot.notebooks.notebook import NotebookBlend
 from sandbox import ExitReason, Lease
+from state.closed import ClosedModel
 from state.errors import UnsupportedLayout
 from state.notebooks import NOTEBOOK_REFUSED
 from state.steps import Key, StepKind, Steps
@@ -36,10 +35,8 @@ _LOCATION = (
 )
 
 
-class NotebookCheckResult(BaseModel):
+class NotebookCheckResult(ClosedModel):
     """The result of a notebook check."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     reason: str | None
     """Why the notebook must not be pushed, in a sentence or two for the coder; None: it passed."""

@@ -44,8 +44,11 @@ def check_grader(grade_py: Path) -> None:
     try:
         source = _modules(grade_py)[grade_py.name]
         tree, names = ast.parse(source), symtable.symtable(source.decode("utf-8-sig", "replace"), grade_py.name, "exec")
-    except (OSError, KeyError) as error:
-        raise UsageError(f"{grade_py} cannot be read: {_reason(error, grade_py)}") from error
+    except (FileNotFoundError, KeyError) as error:
+        raise UsageError(f"{grade_py} cannot be read: no such file") from error
+    except OSError as error:
+        location = f"{error.filename}: " if error.filename not in (None, str(grade_py)) else ""
+        raise UsageError(f"{grade_py} cannot be read: {location}{error.strerror}") from error
     except (SyntaxError, ValueError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise UsageError(f"{grade_py}{line}: invalid Python: {error.args[0] if error.args else error}") from error
@@ -63,10 +66,3 @@ def _modules(grade_py: Path) -> Mapping[str, bytes]:
     # Not `glob`, to which a folder that may not be listed is an empty one.
     files = sorted(path for path in grade_py.parent.iterdir() if path.suffix == ".py")
     return {module.name: module.read_bytes() for module in files}
-
-
-def _reason(error: OSError | KeyError, grade_py: Path) -> str:
-    if isinstance(error, KeyError | FileNotFoundError):
-        return "no such file"
-    location = f"{error.filename}: " if error.filename not in (None, str(grade_py)) else ""
-    return f"{location}{error.strerror}"

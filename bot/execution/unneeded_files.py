@@ -46,7 +46,6 @@ def unneeded_files(session: Session, runs: Path, before: datetime, best: int = B
 
 
 def _needed_nodes(session: Session, run: Run, best: int) -> set[int] | None:
-    """Return the nodes whose files stay; None if unknown."""
     lower = lower_is_better(run.config)
     if lower is None:
         return None

@@ -1,12 +1,11 @@
 """The retriever's prompt: which labels a task has."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from bot.knowledge.labels import MOST_LABELS, Category, categories, checked
+from bot.knowledge.labels import MOST_LABELS, categories, checked
 from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
 
@@ -37,8 +36,7 @@ class LabelTask(TemplatePrompt[TaskLabels]):
 
     def context(self) -> dict[str, object]:
         """Return the template's variables."""
-        by_name: Mapping[str, Category] = categories()
-        return {**super().context(), "categories": by_name, "most": MOST_LABELS}
+        return {**super().context(), "categories": categories(), "most": MOST_LABELS}
 
     def parse(self, text: str) -> TaskLabels:
         """Read the JSON answer; every label must be one of the set."""

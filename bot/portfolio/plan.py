@@ -1,6 +1,6 @@
 """The portfolio of models that is fitted on a coder's features: what a job says, and which models come next."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -72,11 +72,11 @@ _COMMON: Mapping[str, Mapping[str, Any]] = {
     "catboost": {"allow_writing_files": False, "verbose": False, "max_ctr_complexity": 1},
     "histogram": {"early_stopping": False},
 }
-_OF_QUANTILE: Mapping[str, Callable[[float], Mapping[str, Any]]] = {
-    "lightgbm": lambda level: {"objective": "quantile", "alpha": level},
-    "xgboost": lambda level: {"objective": "reg:quantileerror", "quantile_alpha": level},
-    "catboost": lambda level: {"loss_function": f"Quantile:alpha={level}"},
-    "histogram": lambda level: {"loss": "quantile", "quantile": level},
+_OF_MEDIAN: Mapping[str, Mapping[str, Any]] = {
+    "lightgbm": {"objective": "quantile", "alpha": 0.5},
+    "xgboost": {"objective": "reg:quantileerror", "quantile_alpha": 0.5},
+    "catboost": {"loss_function": "Quantile:alpha=0.5"},
+    "histogram": {"loss": "quantile", "quantile": 0.5},
 }
 _BAGGED = {"subsample": 0.9, "colsample_bytree": 0.8}
 CONFIGURATIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -119,10 +119,8 @@ _ALWAYS_ALIKE = ("linear", "neighbours")
 """Families without random numbers."""
 
 
-def portfolio_model(name: str, metric: str, kind: TargetKind, quantile: float = 0.5) -> PortfolioModel:
+def portfolio_model(name: str, metric: str, kind: TargetKind) -> PortfolioModel:
     """Return the model of that name: a configuration's, or `CONFIGURATION-seed-N` for one more of it.
-
-    `quantile` is what is learned where the metric's best number is one.
 
     Raises:
         UsageError: no configuration has that name.
@@ -131,9 +129,8 @@ def portfolio_model(name: str, metric: str, kind: TargetKind, quantile: float = 
     if configuration not in CONFIGURATIONS or (seed and not seed.isdecimal()):
         raise UsageError(f"Unknown portfolio model {name!r}; {did_you_mean(configuration, CONFIGURATIONS)}")
     family, settings = CONFIGURATIONS[configuration]
-    objective = _OF_QUANTILE[family](quantile) if family in _OF_QUANTILE else {}
-    learned = objective if metric in _MEDIAN and kind == "number" else {}
-    merged = {**_COMMON.get(family, {}), **settings, **learned}
+    objective = _OF_MEDIAN.get(family, {}) if metric in _MEDIAN and kind == "number" else {}
+    merged = {**_COMMON.get(family, {}), **settings, **objective}
     return PortfolioModel(name=name, family=family, settings=merged, seed=int(seed or 0))
 
 

@@ -127,7 +127,6 @@ def _measure_drafts(run: RunRecord) -> dict[str, MeasuredGain]:
 
 
 def _best_idea_gains(reports: Sequence[Report]) -> dict[int, MeasuredGain]:
-    """Return the best gain that reports measured of each idea alone."""
     gains: dict[int, MeasuredGain] = {}
     for part in (part for report in reports for part in report.components):
         gain, error, idea = part.get("gain"), part.get("gain_error"), part.get("idea")

@@ -20,7 +20,6 @@ from state.tables import Node
 
 
 def _nodes_using(run: RunRecord, ideas: Collection[int]) -> list[Node]:
-    """Return the nodes of drafts that use one of these ideas."""
     drafts = {draft.id for draft in run.drafts if not set(ideas).isdisjoint(draft.idea_ids)}
     return [node for node in run.nodes.values() if node.draft_id in drafts]
 

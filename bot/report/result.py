@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from bot.budgets.figures import Figure
 from bot.community.reproduction.reproducing import KernelFigures
@@ -17,6 +17,7 @@ from bot.knowledge.settings import KnowledgeMode
 from bot.models import Totals
 from bot.report.stream import StreamRecord
 from bot.submission.selection import Selection
+from state.closed import ClosedModel
 from state.errors import UsageError
 from state.files import write_whole
 
@@ -24,10 +25,8 @@ NOT_DRAWN = "the bot stopped before it wrote the report"
 """The `report_error` of a run whose end was interrupted."""
 
 
-class SentFile(BaseModel):
+class SentFile(ClosedModel):
     """One submission of a live run; a score is None until the site shows it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     tag: str
     node: int
@@ -37,10 +36,8 @@ class SentFile(BaseModel):
     at: datetime | None = None
 
 
-class RoleFigures(BaseModel):
+class RoleFigures(ClosedModel):
     """What one role of the model spent, and what came of its answers; `cost_usd` None if a price is unknown."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     role: str
     models: tuple[str, ...]
@@ -56,10 +53,8 @@ class RoleFigures(BaseModel):
     """Counts in words, such as `drafts`, `with a score`, `gained beyond noise`; empty for a role that nothing is counted of."""
 
 
-class FinalFile(BaseModel):
+class FinalFile(ClosedModel):
     """One of the two files that a competitor would pick in the end."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     node: int
     validation: float | None
@@ -75,10 +70,8 @@ class NodeFinding(GuardFinding):
     """None: it is about the data."""
 
 
-class SimpleModel(BaseModel):
+class SimpleModel(ClosedModel):
     """A simple model, and how the result compares with it; scores are in the metric's own sign."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     node: int
@@ -96,10 +89,8 @@ class SimpleModel(BaseModel):
         return self.gain is not None and self.gain > 2 * (self.gain_error or 0.0)
 
 
-class KnowledgeFigures(BaseModel):
+class KnowledgeFigures(ClosedModel):
     """What a run was shown of the knowledge base."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     shown: KnowledgeMode
     """Which entries it could be shown: `clock`, `all` or `none`."""
@@ -109,10 +100,8 @@ class KnowledgeFigures(BaseModel):
     """How many of them are later than the clock, which only `all` allows."""
 
 
-class BlendFigures(BaseModel):
+class BlendFigures(ClosedModel):
     """A blend of scripts that could be submitted; scores are in the metric's own sign."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     node: int
     weights: Mapping[int, float]
@@ -128,10 +117,8 @@ class BlendFigures(BaseModel):
     gain_error: float | None
 
 
-class SuspiciousPost(BaseModel):
+class SuspiciousPost(ClosedModel):
     """A post that was read, run or shown to a coder, and looks as if it tried to steer the bot."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     item: str
     """Such as `topic/41517`."""
@@ -143,10 +130,8 @@ class SuspiciousPost(BaseModel):
     """Nodes of the drafts that use these ideas, those whose coder was shown it, and the node that ran it if it is a kernel."""
 
 
-class NotesRead(BaseModel):
+class NotesRead(ClosedModel):
     """What came of the owner's folder of notes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     read: int
     undated: int

@@ -117,9 +117,8 @@ def open_approvals(session: Session, run_id: str) -> tuple[int, ...]:
 def notes_read(session: Session, competition: str, run_id: str | None, limit: int = 10) -> tuple[NoteRead, ...]:
     """Return the latest notes on a competition, oldest first, and whether the run's prompts held them."""
     query = select(Note).where(Note.competition == competition).order_by(col(Note.id).desc()).limit(limit)
-    recent_notes = session.exec(query).all()[::-1]
     notes = []
-    for note in recent_notes:
+    for note in session.exec(query).all()[::-1]:
         first_call = (
             select(ModelCall.at, ModelCall.role)
             .where(ModelCall.run_id == run_id, ModelCall.at >= note.at)

@@ -1,5 +1,6 @@
 """Submissions as they are shown: what was or will be sent, its score and why; and the last decision not to submit."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,14 +42,13 @@ class NotSubmitted:
     until: datetime | None
 
 
-def shown_submissions(session: Session, run: RunRecord) -> list[SubmissionShown]:
-    """Return a run's submissions, earliest first."""
-    submissions = []
+def shown_submissions(session: Session, run: RunRecord) -> Iterator[SubmissionShown]:
+    """Yield a run's submissions, earliest first."""
     for row in run.submissions:
         node, approval = run.nodes.get(row.node), approval_of(session, run.id, row.id)
         if approval is not None and (approval.decision is not None or row.status != "intended"):
             approval = None
-        submission = SubmissionShown(
+        yield SubmissionShown(
             time=row.sent_at or row.at,
             competition=run.row.competition,
             node=row.node,
@@ -60,8 +60,6 @@ def shown_submissions(session: Session, run: RunRecord) -> list[SubmissionShown]
             tag=row.tag,
             approval=None if approval is None else approval.id,
         )
-        submissions.append(submission)
-    return submissions
 
 
 def not_submitted(run: RunRecord) -> NotSubmitted | None:

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 from sqlmodel import col, select
 
 from bot.engine.attempts import load_tree
@@ -18,6 +18,7 @@ from bot.submission import Quota
 from bot.submission.exactly_once import ExactlyOnce, copy_durably
 from bot.submission.final_selection import select_final
 from bot.submission.refit import MadeFile, PredictionSource, refit
+from state.closed import ClosedModel
 from state.errors import BotError, BudgetExceeded, SiteUnavailable
 from state.files import replacing, sha256_of, sync, write_whole
 from state.tables import Submission
@@ -27,10 +28,8 @@ LOCK = ".submission.lock"
 _RECORD_NAME = ".submission.json"
 
 
-class _PlacedFile(BaseModel):
+class _PlacedFile(ClosedModel):
     """The file placed last: its tag and sha256 (hex)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     tag: str
     sha256: str

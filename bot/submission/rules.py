@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
 from sqlmodel import Session, col, select
 
+from state.closed import ClosedModel
 from state.errors import UsageError
 from state.latest_events import latest
 from state.series import history, last_reading, last_readings
@@ -29,10 +29,8 @@ Topic = Literal[
 ]
 
 
-class RuleLine(BaseModel):
+class RuleLine(ClosedModel):
     """What a page of rules says of one topic."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     topic: Topic
     allowed: Literal["yes", "no", "with conditions"] | None = None

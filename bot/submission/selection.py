@@ -2,13 +2,11 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from state.closed import ClosedModel
 
 
-class CandidateComparison(BaseModel):
+class CandidateComparison(ClosedModel):
     """One candidate of the last choice; scores are in the metric's own sign, None where it was not scored."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     node: int
     kind: Literal["script", "experiment", "stack", "blend"]
@@ -22,10 +20,8 @@ class CandidateComparison(BaseModel):
     gain_error: float | None
 
 
-class Selection(BaseModel):
+class Selection(ClosedModel):
     """How the node that was submitted was chosen."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     candidates: tuple[CandidateComparison, ...]
     """In order; the first is chosen."""

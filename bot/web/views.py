@@ -105,7 +105,7 @@ class BoardView:
 
 def board_view(session: Session, competition: str, run: RunRecord | None) -> BoardView:
     """Read a competition; `run` is its live run, None if there is none yet."""
-    submissions = [] if run is None else shown_submissions(session, run)
+    submissions = [] if run is None else [*shown_submissions(session, run)]
     readings = [row for row in history(session, competition, "watch") if row.sha256 is not None]
     standings: list[tuple[datetime, Mapping[str, Any]]]
     standings = [(row.at, row.data.get("standing", row.data)) for row in readings]

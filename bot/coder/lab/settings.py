@@ -1,14 +1,13 @@
 """How much one lab may use."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.engine.budget import LONGEST_UNDIVIDED
+from state.closed import ClosedModel
 
 
-class LabSettings(BaseModel):
+class LabSettings(ClosedModel):
     """The table `[lab]` of bot.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     turns: int = Field(default=500, ge=1, description="maximum number of turns (model responses) in a lab")
     share: float = Field(

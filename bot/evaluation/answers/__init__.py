@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from bot.evaluation.answers.board import MEDALS, Medal
 from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.graders import GraderKind
 from scrapers.snapshots.card import TaskCard
+from state.closed import ClosedModel
 
 
 @dataclass(frozen=True)
@@ -150,10 +149,8 @@ class HiddenScores:
     """For each valid node, how much worse its hidden score is than the best one's (never negative)."""
 
 
-class GradeReport(BaseModel):
+class GradeReport(ClosedModel):
     """MLE-bench's report of one submission under its names, with ours: `win_rate`, `n_teams`, `grader`, `message`, `note`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     competition_id: str
     score: float | None

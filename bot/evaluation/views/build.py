@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from bot.evaluation.answers.findings import write_reason
 from bot.evaluation.answers.view_names import INFO, SWAPPED, VALIDATION, ViewKind, Withholding, view_kind
 from bot.evaluation.layouts.data_files import data_files
@@ -33,6 +31,7 @@ from bot.evaluation.views.write import (
 )
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.linking import link_or_copy
+from state.closed import ClosedModel
 from state.errors import UnsupportedLayout, UsageError
 
 VERSION = 5
@@ -52,10 +51,8 @@ FEW_ROWS = 1_000
 _VIEW_FILES = (*VALIDATION, "sample_validation.csv")
 
 
-class ViewInfo(BaseModel):
+class ViewInfo(ClosedModel):
     """Facts about a view: what it holds and what it withholds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     seed: int

@@ -1,10 +1,11 @@
 """Settling a task card: by fields and data, by what the owner confirmed, or by a proposal that the owner is asked to confirm."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS, METRICS, nearest_metric
@@ -21,6 +22,7 @@ from scrapers.kaggle.card.derive import derive, proposed_by_field
 from scrapers.kaggle.card.evidence import Evidence
 from scrapers.kaggle.card.findings import DerivedCard, Missing
 from scrapers.snapshots.card import TaskCard
+from state.closed import ClosedModel
 from state.errors import BudgetExceeded, ModelError, Unparsable
 
 _MAX_PAGE_CHARACTERS = 30_000
@@ -32,13 +34,11 @@ _EXCLUDED_PAGES = ("rules", "prizes", "timeline", "citation")
 """Pages that say nothing of scoring."""
 
 
-class CardReading(BaseModel):
+class CardReading(ClosedModel):
     """How a competition is scored, by its pages."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     metric: str | None = None
-    params: dict[str, float | bool | str] = {}
+    params: Mapping[str, float | bool | str] = {}
     id_column: str | None = None
     key_columns: tuple[str, ...] = ()
     prediction_columns: tuple[str, ...] = ()
