@@ -64,16 +64,15 @@ def _ask(part: str, endpoint: Endpoint, choice: ModelChoice, pricing: Pricing) -
         return Finding(part, "fails", f"{host} does not answer", f"check {names.address} and that the server is up")
     if answer.status_code == 401:
         return Finding(part, "fails", f"{host} rejects the key", f"check {names.key}")
-    models_by_id: dict[str, object] = {}
+    available: dict[str, object] = {}
     try:
-        models_by_id = {str(entry["id"]): entry for entry in answer.raise_for_status().json()["data"]}
-        available = list(models_by_id)
+        available = {str(entry["id"]): entry for entry in answer.raise_for_status().json()["data"]}
     except (httpx2.HTTPError, ValueError, LookupError, TypeError):  # not every server lists its models
-        available, label = [], f"{label} (cannot list models: HTTP status {answer.status_code})"
-    trial = try_model(part, label, endpoint, pricing, _context(models_by_id.get(choice.model_for("coder"))))
+        label = f"{label} (cannot list models: HTTP status {answer.status_code})"
+    trial = try_model(part, label, endpoint, pricing, _context(available.get(choice.model_for("coder"))))
     missing = [name for name in choice.models if available and name not in available]
     if missing and trial.status != "fails":
-        fix = f"available models: {', '.join(available[:10])}"
+        fix = f"available models: {', '.join([*available][:10])}"
         return Finding(part, "warning", f"{host} does not list {', '.join(missing)}; {trial.result}", fix)
     return trial
 

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import ClassVar
 
 from bot.doctor import Finding
-from bot.models import CallLimits, Item, Message, Usage
+from bot.models import CallLimits, Item, Message
 from bot.models.endpoint import Abilities, Endpoint, OpenAIModel
 from bot.models.pricing import Pricing
 from bot.models.tools import Tool
@@ -81,9 +81,8 @@ async def attempt(endpoint: Endpoint, pricing: Pricing, role: str) -> Trial:
         limits = CallLimits(seconds=_SECONDS, max_tokens=MOST_TOKENS)
         completion = await model.complete(TrialPrompt(), role=role, limits=limits)
         seconds = max(0.001, monotonic() - started_at)
-        usage: Usage = completion.usage
         cost = None if completion.cost_usd is None else completion.cost_usd * 3600 / seconds
-        return Trial(usage.completion_tokens / seconds, cost, model.abilities(role), tuple(notices))
+        return Trial(completion.usage.completion_tokens / seconds, cost, model.abilities(role), tuple(notices))
 
 
 def try_model(part: str, label: str, endpoint: Endpoint, pricing: Pricing, context: int | None) -> Finding:

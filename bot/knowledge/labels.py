@@ -53,7 +53,6 @@ def checked(name: str) -> str:
 
 def labels_in(text: str) -> list[str]:
     """Return the labels whose words a text holds, the most frequent first; at most `MOST_LABELS`."""
-    counts = {
-        name: len(re.findall(label.words, text, re.IGNORECASE)) for name, label in labels().items() if label.words
-    }
+    patterns = {name: label.words for name, label in labels().items() if label.words}
+    counts = {name: len(re.findall(pattern, text, re.IGNORECASE)) for name, pattern in patterns.items()}
     return sorted((name for name, count in counts.items() if count), key=lambda name: -counts[name])[:MOST_LABELS]

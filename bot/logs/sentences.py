@@ -108,10 +108,8 @@ def sentence(type: str, fields: Mapping[str, Any]) -> str:
     if template is not None:
         words = defaultdict(lambda: "?", {name: _word(value) for name, value in fields.items()})
         return _shorten(template.format_map(words).removesuffix(": "))  # where no reason was given
-    pairs = " ".join(
-        f"{name}={_word(value)}" for name, value in fields.items() if value is not None and name != "run_id"
-    )
-    return _shorten(f"{type} {pairs}".strip())
+    values = {name: value for name, value in fields.items() if value is not None and name != "run_id"}
+    return _shorten(" ".join((type, *(f"{name}={_word(value)}" for name, value in values.items()))))
 
 
 def _word(value: object) -> str:

@@ -97,9 +97,8 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
         _marks("no score", "bad", {n: (n.end_seconds or 0.0, worst) for n in lost}, "×"),
         *_marked_nodes(places, result),
     ]
-    charts = [
-        Chart("Validation scores over time", x_axis, y_axis, [curve for curve in series if curve.points], height=280)
-    ]
+    series = [curve for curve in series if curve.points]
+    charts = [Chart("Validation scores over time", x_axis, y_axis, series, height=280)]
     graded = [(seconds, rate) for seconds, _, rate in result.best_over_time if rate is not None]
     if graded:
         rates = Axis(-0.04, 1.04, "teams beaten by the best script", "{:.0%}".format)

@@ -164,9 +164,8 @@ def _rows(recipe: BlendRecipe, nodes: Mapping[int, str]) -> str:
 
 
 def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
-    steps = "; ".join(
-        f"{name}: {', '.join(f'{value:.6g}' for value in values)}" for name, values in recipe.calibration.items()
-    )
+    values = {name: ", ".join(f"{value:.6g}" for value in values) for name, values in recipe.calibration.items()}
+    steps = "; ".join(f"{name}: {text}" for name, text in values.items())
     calibration = f"Calibration: {steps}." if steps else "The result is not calibrated."
     free = abs(sum(recipe.weights.values()) - 1) > 1e-6 or min(recipe.weights.values()) < 0
     return text.format(

@@ -86,12 +86,8 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
     if run is None:
         return RunStatus(str(folder.path), run_id, "not started", steps=settings.steps)
     # In the database a killed run is still `running`.
-    status: Status = "unreadable"
-    note: str | None = f"it has the unknown status {run.status!r}"
-    if run.status == "running" and not is_running(folder):
-        status, note = "stopped", "its process has ended; the run can be resumed"
-    elif run.status in ("running", "finished", "stopped", "failed"):
-        status, note = cast(Status, run.status), None
+    is_killed = run.status == "running" and not is_running(folder)
+    status: Status = "stopped" if is_killed else cast(Status, run.status)
     (ledger,) = [row for row in read_ledger(session) if row.run_id == run_id]
     record = RunRecord(session, run)
     nodes = record.counts
@@ -108,7 +104,7 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
         run=str(folder.path),
         run_id=run_id,
         status=status,
-        note=note,
+        note="its process has ended; the run can be resumed" if is_killed else None,
         nodes=nodes.all,
         steps=settings.steps,
         best_score=nodes.best_score,

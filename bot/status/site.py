@@ -106,21 +106,16 @@ def count_sent(
     if settings is not None and settings.max_submissions is not None:
         bounds.append(settings.max_submissions - len(times))
     # Without a score of ours, the one that the site lists for the team's latest submission counts.
-    site_scores = (
-        []
-        if scores
-        else [
-            (str(row.data.get("date") or ""), score)
-            for row in last_readings(session, competition, "submission").values()
-            if (score := number(row.data.get("public_score"))) is not None
-        ]
-    )
+    if not scores:
+        rows = [row.data for row in last_readings(session, competition, "submission").values()]
+        in_order = sorted(rows, key=lambda data: str(data.get("date") or ""))
+        scores = [score for data in in_order if (score := number(data.get("public_score"))) is not None]
     return SubmissionCounts(
         today=today,
         all=len(times),
         left_today=max(0, min(bounds)) if bounds else None,
         open=sum(submission.status in OPEN for submission in our_submissions),
-        last_score=scores[-1] if scores else max(site_scores)[1] if site_scores else None,
+        last_score=scores[-1] if scores else None,
     )
 
 
@@ -162,10 +157,9 @@ def posts(session: Session) -> dict[str, Posts]:
     topics = select(Topic.competition, func.count()).where(col(Topic.deleted).is_(False))
     messages = select(PostedMessage.competition, func.count()).where(col(PostedMessage.deleted).is_(False))
     kernels = select(KernelVersion.competition, func.count(distinct(col(KernelVersion.ref))))
-    queries = (
-        topics.group_by(Topic.competition),
-        messages.group_by(PostedMessage.competition),
-        kernels.group_by(KernelVersion.competition),
-    )
-    counts = [dict(session.exec(query).all()) for query in queries]
+    counts = [
+        dict(session.exec(topics.group_by(Topic.competition)).all()),
+        dict(session.exec(messages.group_by(PostedMessage.competition)).all()),
+        dict(session.exec(kernels.group_by(KernelVersion.competition)).all()),
+    ]
     return {slug: Posts(*(count.get(slug, 0) for count in counts)) for slug in set().union(*counts)}

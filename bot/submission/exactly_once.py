@@ -4,6 +4,7 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,6 +53,7 @@ OnChange = Callable[[Transaction, Submission], None]
 """Called with each change of a submission, in its transaction."""
 
 
+@dataclass(frozen=True)
 class ExactlyOnce:
     """Submits a run's files: intent, act, confirmation, each committed before the next begins.
 
@@ -59,26 +61,15 @@ class ExactlyOnce:
     `sending` belongs to nobody and is in doubt: the site is asked for its tag before anything is sent.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        run_id: str,
-        submitter: Submitter,
-        clock: Clock,
-        lock: Path,
-        on_change: OnChange = lambda tx, row: None,
-        *,
-        grace: float = _GRACE,
-        act_seconds: float = _ACT_SECONDS,
-    ) -> None:
-        """Take up a run; `lock` is a file, the same for all who submit for this run, and created if missing."""
-        self._store = store
-        self._run_id = run_id
-        self._submitter = submitter
-        self._clock = clock
-        self._lock = lock
-        self._on_change = on_change
-        self._grace, self._act_seconds = grace, act_seconds
+    store: Store
+    run_id: str
+    submitter: Submitter
+    clock: Clock
+    lock: Path
+    """A file, the same for all who submit for this run, and created if missing."""
+    on_change: OnChange = lambda tx, row: None
+    grace: float = _GRACE
+    act_seconds: float = _ACT_SECONDS
 
     async def submit(self, file: Path, *, node: int, source: str) -> Submission:
         """Submit a file as the run's latest, and return it once confirmed; called again with it, go on, or do nothing if done.
@@ -96,8 +87,8 @@ class ExactlyOnce:
         """
         sha = sha256_of(file)
         async with self._own_turn():
-            with self._store.read() as session:
-                rows = [row for row in submissions_of(session, self._run_id) if row.status != "withdrawn"]
+            with self.store.read() as session:
+                rows = [row for row in submissions_of(session, self.run_id) if row.status != "withdrawn"]
             latest = rows[-1] if rows and rows[-1].file_sha == sha else None
             for row in rows:
                 if row is not latest and row.status in OPEN:
@@ -134,13 +125,13 @@ class ExactlyOnce:
         if row.score is not None or row.ref is None or row.status != "confirmed":
             return row.score
         try:
-            public_score = await self._ask_site(self._submitter.score(row.ref))
+            public_score = await self._ask_site(self.submitter.score(row.ref))
         except SubmissionRefused as error:
             self._advance(row, "refused", message=str(error))
             raise
         if public_score is not None:
-            with self._store.write() as tx:
-                self._on_change(tx, update_submission(tx, self._run_id, id, score=public_score))
+            with self.store.write() as tx:
+                self.on_change(tx, update_submission(tx, self.run_id, id, score=public_score))
         return public_score
 
     async def _complete(self, row: Submission, file: Path) -> Submission:
@@ -168,10 +159,10 @@ class ExactlyOnce:
 
     async def _act(self, row: Submission, file: Path) -> Submission:
         """Send, and record how it ended; an unknown exception leaves the submission `sending`, which means in doubt."""
-        seconds = self._act_seconds + file.stat().st_size / SLOWEST
+        seconds = self.act_seconds + file.stat().st_size / SLOWEST
         try:
             async with asyncio.timeout(seconds):
-                ref = await self._submitter.submit(file, row.tag)
+                ref = await self.submitter.submit(file, row.tag)
         except SubmissionRefused as error:
             self._advance(row, "refused", message=str(error))
             raise
@@ -191,8 +182,8 @@ class ExactlyOnce:
         # Asked even before the first attempt: a database restored from a backup may have forgotten one.
         for look in range(1 if row.status == "intended" else _LOOKS):
             if look:
-                await self._clock.sleep(self._grace)
-            ref = await self._ask_site(self._submitter.find(row.tag), row)
+                await self.clock.sleep(self.grace)
+            ref = await self._ask_site(self.submitter.find(row.tag), row)
             if ref is not None:
                 return self._confirm(row, ref)
         return row
@@ -202,7 +193,7 @@ class ExactlyOnce:
         return row if row.status == "confirmed" else self._advance(row, "withdrawn", message=reason)
 
     async def _ensure_taken(self, row: Submission) -> None:
-        quota = await self._ask_site(self._submitter.quota(), row)
+        quota = await self._ask_site(self.submitter.quota(), row)
         if quota.remaining is not None and quota.remaining <= 0:
             until = f" until {iso(quota.resets_at)}" if quota.resets_at else ""
             raise QuotaReached(f"the site accepts no more submissions{until}; {row.tag} was not submitted")
@@ -223,34 +214,34 @@ class ExactlyOnce:
         raise failure
 
     def _intend(self, sha: str, node: int, source: str, on_change: OnChange | None = None) -> Submission:
-        with self._store.write() as tx:
-            row = intend_submission(tx, self._run_id, node=node, prediction_source=source, file_sha=sha)
+        with self.store.write() as tx:
+            row = intend_submission(tx, self.run_id, node=node, prediction_source=source, file_sha=sha)
             if on_change is not None:
                 on_change(tx, row)
             return row
 
     def _confirm(self, row: Submission, ref: str) -> Submission:
-        with self._store.write() as tx:
-            charge(tx, self._run_id, LEDGER, node=row.node, amount=1)
-            row = advance_submission(tx, self._run_id, row.id, "confirmed", ref=ref)
-            self._on_change(tx, row)
+        with self.store.write() as tx:
+            charge(tx, self.run_id, LEDGER, node=row.node, amount=1)
+            row = advance_submission(tx, self.run_id, row.id, "confirmed", ref=ref)
+            self.on_change(tx, row)
             return row
 
     def _advance(self, row: Submission, status: SubmissionStatus, *, message: str | None = None) -> Submission:
-        with self._store.write() as tx:
-            row = advance_submission(tx, self._run_id, row.id, status, message=message)
-            self._on_change(tx, row)
+        with self.store.write() as tx:
+            row = advance_submission(tx, self.run_id, row.id, status, message=message)
+            self.on_change(tx, row)
             return row
 
     def _row(self, id: str) -> Submission:
-        with self._store.read() as session:
-            return session.get_one(Submission, (self._run_id, id))
+        with self.store.read() as session:
+            return session.get_one(Submission, (self.run_id, id))
 
     @asynccontextmanager
     async def _own_turn(self) -> AsyncIterator[None]:
         """Wait until nobody else submits for this run, in any process."""
-        while (lock := try_lock(self._lock)) is None:
-            await self._clock.sleep(_TURN)
+        while (lock := try_lock(self.lock)) is None:
+            await self.clock.sleep(_TURN)
         try:
             yield
         finally:

@@ -191,7 +191,7 @@ async def test_all_shows_what_is_younger_but_never_the_same_competition(tmp_path
         assert [one.id for one in found.entries] == ["young"]
         prompt = Question(shown=found.items)
         steps = Steps(store, RUN)
-        with pytest.raises(BotError, match="holds knowledge/young"):
+        with pytest.raises(BotError, match="contains knowledge/young"):
             await Asker(Refusing(), store, RUN, HurriedClock(), steps).ask(prompt, role="coder", name="a")
         allowing = Asker(Refusing(), store, RUN, HurriedClock(), steps, timeless_kinds=frozenset({"knowledge"}))
         with pytest.raises(ModelRefused):

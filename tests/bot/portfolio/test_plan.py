@@ -42,9 +42,8 @@ def test_a_further_seed_has_its_configurations_settings() -> None:
     assert first.settings == third.settings
 
 
-def test_boosting_learns_the_metrics_quantile() -> None:
+def test_boosting_learns_the_median_where_the_metric_asks_for_it() -> None:
     assert portfolio_model("lightgbm-1", "mae", "number").settings["objective"] == "quantile"
-    assert portfolio_model("lightgbm-1", "pinball_loss", "number", 0.9).settings["alpha"] == 0.9
     assert "objective" not in portfolio_model("lightgbm-1", "rmse", "number").settings
 
 
