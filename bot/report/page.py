@@ -1,6 +1,5 @@
 """report.html: one self-contained page on a finished run, written in the worker process."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from bot.execution.folder import RunFolder
@@ -43,7 +42,12 @@ def render(data: ReportData) -> str:
             found_by_guards=[finding for finding in result.guards if finding.is_doubt],
             compared=sum(n.validation is not None and n.hidden is not None for n in data.nodes),
             draft_ids={d.row.id for d in data.knowledge.drafts},
-            answers=_answers(data),
+            answers={
+                "How good": tuple(how_good(result)),
+                "How sure": tuple(how_sure(result)),
+                "What leads" if result.is_ongoing else "Why it won": tuple(why_it_won(data)),
+                "What next": what_next(data),
+            },
             board=leaderboard_charts(result, data.board) if len(data.board) > 1 else (),
             outside=count_outside(data.board, result) if data.board else 0,
             progress=time_charts(result, data.nodes),
@@ -57,13 +61,3 @@ def render(data: ReportData) -> str:
             node_address="#node-",
         )
     )
-
-
-def _answers(data: ReportData) -> dict[str, Sequence[str]]:
-    """Return the sentences that answer each of the first screen's questions."""
-    return {
-        "How good": tuple(how_good(data.result)),
-        "How sure": tuple(how_sure(data.result)),
-        "Why it won" if not data.result.is_ongoing else "What leads": tuple(why_it_won(data)),
-        "What next": what_next(data),
-    }

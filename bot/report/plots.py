@@ -5,7 +5,7 @@ In all of them up or right is better, whatever the metric's direction.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bot.evaluation.answers.diagnostics import Diagnostics
@@ -63,16 +63,14 @@ def _interval(result: RunResult, y_axis: Axis) -> Sequence[Series]:
     return (Series("expected (95%)", "good pale", [(low, y_axis.high), (high, y_axis.high)], "area"),)
 
 
-def _thresholds(result: RunResult, axis: Axis, y_axis: Axis) -> Sequence[Series]:
-    """Return the lines of the medals, the median and our score; one off the scale is only named."""
+def _thresholds(result: RunResult, axis: Axis, y_axis: Axis) -> Iterator[Series]:
+    """Yield the lines of the medals, the median and our score; one off the scale is only named."""
     lines = {**result.thresholds, **({} if result.score is None else {"this run": result.score})}
-    series = []
     for name, value in lines.items():
         kind = "ours" if name == "this run" else f"dashed {name if name in _LINES else 'ink'}"
         is_inside = axis.holds(value)
         label = f"{name} {words.score(value)}{'' if is_inside else ' (off the scale)'}"
-        series.append(Series(label, kind, [(value, y_axis.low), (value, y_axis.high)] if is_inside else (), "line"))
-    return series
+        yield Series(label, kind, [(value, y_axis.low), (value, y_axis.high)] if is_inside else (), "line")
 
 
 def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
@@ -155,15 +153,13 @@ def _scripts_and_blends(places: dict[NodeRow, Point]) -> list[Series]:
     return [curve for curve in (scripts, blends) if curve.points]
 
 
-def _marked_nodes(places: dict[NodeRow, Point], result: RunResult) -> list[Series]:
-    """Return the chosen node and the one with the best hidden or public score, each named by its number."""
-    series = []
+def _marked_nodes(places: dict[NodeRow, Point], result: RunResult) -> Iterator[Series]:
+    """Yield the chosen node and the one with the best hidden or public score, each named by its number."""
     for node, point in places.items():
         if node.is_best_hidden:
-            series.append(_marks(f"node {node.id}: best on the {words.test(result)}", "ink", {node: point}, "○"))
+            yield _marks(f"node {node.id}: best on the {words.test(result)}", "ink", {node: point}, "○")
         if node.is_chosen:
-            series.append(_marks(f"node {node.id}: {words.selected_role(result)}", "ours", {node: point}, "★"))
-    return series
+            yield _marks(f"node {node.id}: {words.selected_role(result)}", "ours", {node: point}, "★")
 
 
 def _marks(name: str, kind: str, places: dict[NodeRow, Point], glyph: str = "") -> Series:

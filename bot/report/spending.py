@@ -1,7 +1,7 @@
 """What a run spent, by role of the model, with what came of it, and by view of the data."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.engine.run_record import RunRecord
@@ -91,14 +91,12 @@ def _came_of(run: RunRecord, credits: Credits) -> dict[str, dict[str, int]]:
     }
 
 
-def by_view(executions: Sequence[Execution]) -> list[ViewSpending]:
+def by_view(executions: Sequence[Execution]) -> Iterator[ViewSpending]:
     """Add up executions by view, in order of first use."""
-    spending = []
     for view in dict.fromkeys(execution.view for execution in executions):
         group = [execution for execution in executions if execution.view == view]
         reasons = Counter(words.reason(execution.reason) for execution in group if execution.reason != "finished")
         seconds = sum(execution.seconds or 0.0 for execution in group)
         peak_bytes = max((e.peak_memory_bytes for e in group if e.peak_memory_bytes is not None), default=None)
         reasons_in_words = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-        spending.append(ViewSpending(view, len(group), seconds, peak_bytes, reasons.total(), reasons_in_words))
-    return spending
+        yield ViewSpending(view, len(group), seconds, peak_bytes, reasons.total(), reasons_in_words)

@@ -1,6 +1,6 @@
 """The solution tree as a drawing: time runs down, each step built on another goes right, each draft has a band."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.report.nodes import NodeRow, ReportableRun
@@ -125,21 +125,17 @@ def _place(
 
 def _merits(nodes: Sequence[NodeRow], result: ReportableRun) -> dict[int, float]:
     """Return each scored node's rank, from 0 (worst) to 1 (best)."""
-    scored_nodes = [n for n in nodes if n.validation is not None]
-    ordered_scores = sorted({result.oriented(n.validation or 0.0) for n in scored_nodes})
-    last = max(1, len(ordered_scores) - 1)
-    place = {score: index / last if len(ordered_scores) > 1 else 1.0 for index, score in enumerate(ordered_scores)}
-    return {n.id: place[result.oriented(n.validation or 0.0)] for n in scored_nodes}
+    scores = {n.id: result.oriented(n.validation) for n in nodes if n.validation is not None}
+    ranks = {score: rank for rank, score in enumerate(sorted({*scores.values()}))}
+    return {id: ranks[score] / (len(ranks) - 1) if len(ranks) > 1 else 1.0 for id, score in scores.items()}
 
 
-def _edges(nodes: Sequence[NodeRow], places: Mapping[int, Place]) -> list[Edge]:
-    edges = []
+def _edges(nodes: Sequence[NodeRow], places: Mapping[int, Place]) -> Iterator[Edge]:
     for node in nodes:
         first = _first_parent(node, places)
         for parent in node.parents:
             if parent in places and parent < node.id:
-                edges.append(Edge(_curve(places[parent], places[node.id]), parent == first))
-    return edges
+                yield Edge(_curve(places[parent], places[node.id]), parent == first)
 
 
 def _curve(start: Place, end: Place) -> str:

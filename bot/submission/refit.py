@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +17,7 @@ from bot.evaluation.answers.blends import FittedBlend
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, ExecutionRecord, kept_execution, readable_files
 from bot.notebooks.weights import WEIGHTS
-from sandbox import ExitReason, Lease
+from sandbox import ExitReason
 from scrapers.snapshots.files import walk
 from state.errors import BotError, InvalidSubmission
 from state.steps import Key
@@ -155,18 +154,15 @@ def _not_refitted(files: Mapping[int, MadeFile]) -> Sequence[str]:
     return [f"{nodes_in_words(list(members))}: {note}" for note, members in by_note]
 
 
-async def refit_script(context: RunContext, node: int, worker: Worker, lease: Lease | None = None) -> MadeFile:
-    """Run a script again on all data, once, and return its new file if it may be trusted, else that of its scored run.
-
-    It runs on the cores and GPUs that `lease` holds; None: it waits for its own.
-    """
+async def refit_script(context: RunContext, node: int, worker: Worker) -> MadeFile:
+    """Run a script again on all data, once, and return its new file if it may be trusted, else that of its scored run."""
     executor = context.executor
     original = executor.submission_of(node, GUARDED)
     if executor.self_reported is not None:
         return MadeFile(original, "holdout", "the scored file, because no rows were withheld")
     try:
         # A step: after a restart less time is left, and another file would be submitted.
-        refitted = await context.steps.once(REFIT, lambda: _refitted(context, node, worker, lease), Key(node))
+        refitted = await context.steps.once(REFIT, lambda: _refitted(context, node, worker), Key(node))
     except BotError as error:
         return MadeFile(original, "holdout", f"the scored file, because the refit failed: {error}")
     if refitted.execution is None:
@@ -175,7 +171,7 @@ async def refit_script(context: RunContext, node: int, worker: Worker, lease: Le
     return MadeFile(file, "refit", "the refit on all data, which agrees with the scored run")
 
 
-async def _refitted(context: RunContext, node: int, worker: Worker, given_lease: Lease | None) -> Refitted:
+async def _refitted(context: RunContext, node: int, worker: Worker) -> Refitted:
     """Run a script again on all data; return the execution whose file may be submitted, or why none may.
 
     A run that did less than the scored one, or was killed, is followed by one with more time if there is some.
@@ -190,7 +186,7 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given_lease:
     await executor.view("full")
     for attempt in range(_RUNS):
         # How much time there is shows once a core is free.
-        async with executor.leasing.hold() if given_lease is None else nullcontext(given_lease) as lease:
+        async with executor.leasing.hold() as lease:
             limit = min(limit, budget.seconds_left())
             if limit < max(MARGIN * first_run.seconds + 1, MARGIN * before):
                 break
