@@ -61,7 +61,7 @@ class RunOptions(SearchOptions):
     )
     tree_search: TreeSearchSettings = Field(
         default=TreeSearchSettings(),
-        description="Tree search of aide, its variants and automind; defaults depend on the agent.",
+        description="Tree search used by aide, its variants and automind; defaults depend on the agent.",
     )
     adaptive_coding: AdaptiveSettings = Field(
         default=AdaptiveSettings(), description="When automind writes a script in substeps that run separately."

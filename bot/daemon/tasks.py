@@ -78,7 +78,7 @@ def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime
             tx.record("disk.bounded", run_id=NO_RUN, bytes=freed, places=len(removed), free_bytes=int(free * 1e9))
         if free < needed_gb:
             sentence = (
-                f"only {free:.1f} GB are free on the disk of {folder}, less than the {needed_gb:g} GB set as free_gb under "
+                f"only {free:.1f} GB is free on the disk with {folder}, less than the {needed_gb:g} GB set as free_gb under "
                 "[disk] in bot.toml: free some space, or use a larger disk"
             )
             facts = {"since": tx.now(), "folder": str(folder), "free_gb": free, "wanted_gb": needed_gb}

@@ -397,7 +397,7 @@ class SolutionSearch:
         is_of_model = isinstance(error, ModelUnavailable)
         if is_of_model and await self._context.asker.is_model_down():
             self._broken = True
-            self.stop(f"the model has not answered for too long; last error: {error}")
+            self.stop(f"the model has taken too long to answer; last error: {error}")
             return
         is_expected = is_transient(error) or isinstance(error, BotError)
         text = str(error) if is_expected else f"{type(error).__name__}: {error}"

@@ -57,7 +57,7 @@ class MachineOptions(ClosedModel):
 
     # The papers' first budget for a competition.
     time: Annotated[Seconds, Option()] = Field(
-        default=5 * 3600.0, description="wall time of a run until it exits, such as 90s, 5m or 5h"
+        default=5 * 3600.0, description="wall-clock time after which a run ends, such as 90s, 5m or 5h"
     )
     steps: Annotated[int | None, Option()] = Field(
         default=None, ge=1, description="maximum number of nodes, including the baseline", examples=[20]

@@ -78,7 +78,7 @@ def _node_problems(
     if clock_error > _CLOCK:
         yield f"; its clock is {clock_error:.0f} s off", "set up NTP there"
     if node.gpus and not facts.models:
-        yield "; no driver lists its GPUs", "install the NVIDIA driver, or ray start --num-gpus 0"
+        yield "; no driver lists its GPUs", "install the NVIDIA driver, or run `ray start --num-gpus 0`"
 
 
 def _name(node: FleetNode) -> str:

@@ -24,7 +24,7 @@ class KnowledgeSettings(ClosedModel):
     )
     model: SettingsPath | None = Field(
         default=None,
-        description="folder of the sentence-transformers model for embeddings",
+        description="folder with the sentence-transformers model for embeddings",
         examples=["weights/all-minilm-l6-v2"],
     )
     python: SettingsPath | None = Field(

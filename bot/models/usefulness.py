@@ -35,7 +35,7 @@ class Usefulness:
             call = session.exec(select(ModelCall).where(ModelCall.run_id == run_id)).first()
         self._is_used = event is not None
         if call is not None:
-            self._why = "no answer from earlier starts was usable"
+            self._why = "earlier starts produced no usable answer"
 
     def ensure(self, role: str) -> None:
         """Ask nothing more for a role whose answers cannot be used.

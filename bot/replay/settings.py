@@ -24,7 +24,7 @@ class ReplaySettings(AgentRunSettings, ReplayOptions):
 
     snapshot: Path
     own_data: bool = Field(default=False, description="own data: grade on withheld rows only, without a leaderboard")
-    force: bool = Field(default=False, description="for own data: write predictions even if a constant scores better")
+    force: bool = Field(default=False, description="own data: write predictions even if a constant scores better")
     cutoff: datetime
     fleet: str | None = Field(default=None, description="Ray cluster that runs scripts (default: this machine)")
 

@@ -286,7 +286,7 @@ def starting_point(parents: tuple[int, ...]) -> str:
     """Return the sentence that says what a draft starts from."""
     if not parents:
         return "It is an approach that no report describes: `codebase` is null, or the node of a public notebook."
-    start = f"It starts from node {parents[0]}, whose code the coder gets (`codebase` is {parents[0]})"
+    start = f"It starts from node {parents[0]}, whose code is given to the coder (`codebase` is {parents[0]})"
     if len(parents) > 1:
         start += f", and takes from node {parents[1]} what node {parents[0]} lacks; the coder gets the code of both"
     return f"{start}."

@@ -14,7 +14,7 @@ class RoundsSettings(ClosedModel):
     steps_per_draft: int = Field(default=20, ge=1, description="maximum number of scripts for one draft")
     draft_share: float = Field(default=0.12, gt=0, le=1, description="default share of the run for each draft")
     patience: int = Field(
-        default=2, ge=1, description="number of consecutive scored scripts without a gain after which a draft ends"
+        default=2, ge=1, description="end a draft after this many consecutive scored scripts without a gain"
     )
     max_debug_depth: int = Field(
         default=3, ge=0, description="number of consecutive failed repairs after which a draft ends"

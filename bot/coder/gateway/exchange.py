@@ -138,7 +138,7 @@ class Exchange:
             self._dialect.read_answer(self._heard, body)
         if not self._heard.ended:
             raise NotACompletion(
-                f"the endpoint's answer does not fit {self._dialect.path}: does the endpoint support this path?"
+                f"the endpoint's answer does not match the format of {self._dialect.path}: does the endpoint support this path?"
             )
         self.begun = True
         await self._connection.begin(200, "application/json")

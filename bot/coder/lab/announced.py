@@ -169,7 +169,7 @@ def _check_scripts(files: list[Announced]) -> None:
         if name not in (SCRIPT, INFER):
             raise NotTaken(f"only {SCRIPT} and {INFER} are accepted, not {line(name, 80)!r}")
         if size > _SCRIPT_BYTES:
-            raise NotTaken(f"the script has {size} bytes; the limit is {_SCRIPT_BYTES}")
+            raise NotTaken(f"the script is {size} bytes long; the limit is {_SCRIPT_BYTES}")
 
 
 def _wrong(error: ValidationError) -> str:

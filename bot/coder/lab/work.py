@@ -76,7 +76,7 @@ _ENDING_ALONE = (
     "that takes long.]"
 )
 _PROSE = (
-    "No command was found. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```, not in tags."
+    "No command was found. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```; use no tags."
 )
 _DONE_HINT = "When you have nothing left to do, run `lab done`."
 _DONE_ALONE = "Three such replies in a row end your work."

@@ -71,7 +71,7 @@ def import_meta_kaggle(
         list[str] | None,
         typer.Option(metavar="SLUG", help="import only this competition; can be repeated (default: all in --data)"),
     ] = None,
-    code: Annotated[Path | None, typer.Option(help="folder of Meta Kaggle Code; without it, no notebook code")] = None,
+    code: Annotated[Path | None, typer.Option(help="folder with Meta Kaggle Code; else notebooks have no code")] = None,
     data: Annotated[
         Path | None,
         typer.Option(

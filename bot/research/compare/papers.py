@@ -71,7 +71,7 @@ def _categories(comparison: Comparison, published: dict[str, Any]) -> PaperTable
         published["source"]["comind"],
         "In brackets: the number of competitions behind our figure. A run that submitted the engine's baseline counts as "
         "beating no team. The published figures cover 20 of these 22, with a different model, time limit and machine: "
-        "they are not comparable, only for orientation.",
+        "they are only a rough guide.",
         (*columns, *((name, "published") for name in comind["systems"])),
         tuple(rows),
     )

@@ -73,7 +73,7 @@ def conclusion(comparison: Comparison) -> str:
     if competitions < min_competitions(count):
         return (
             f"{basis} On fewer than {min_competitions(count)} competitions, no difference can be significant at {LEVEL:.0%}, "
-            "however large. The results hold for these competitions only. Fewer planned comparisons need fewer competitions."
+            "however large. The results hold for these competitions only. Fewer comparisons need fewer competitions."
         )
     return f"{basis} The result holds for similar competitions, times and models; more seeds would add little."
 

@@ -73,7 +73,7 @@ def _by_sample_alone(question: MetricQuestion) -> FoundMetric:
     if answer.score is None:
         raise SnapshotError([Problem(OWN_GRADER, None, f"does not score the sample submission: {answer.fault}")])
     if question.board_lower_is_better is None:
-        reason = "does not show whether lower scores are better; the true predictions and the leaderboard's order are unknown"
+        reason = "does not show whether lower scores are better; the answers and the leaderboard's order are unknown"
         raise SnapshotError([Problem(OWN_GRADER, None, reason)])
     kind = "text" if numbers(_cells(table.columns(columns), len(columns))) is None else "number"
     return FoundMetric(

@@ -230,7 +230,7 @@ def search_result(
         method = f"no metric in the registry agrees with {OWN_GRADER} on {evidence}: it is scored by {OWN_GRADER}"
         if search.direction() is None:
             notes.append(
-                f"the answers themselves do not get {OWN_GRADER}'s best score; its direction is taken from the leaderboard"
+                f"sending the answers does not give {OWN_GRADER}'s best score; its direction is taken from the leaderboard"
             )
     if search.faults:
         notes.append(f"{OWN_GRADER} rejects {len(search.faults)} of {tested + len(search.faults)} trial submissions")

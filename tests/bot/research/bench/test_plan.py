@@ -115,7 +115,7 @@ steps = 0
         "2: agents.2 names the unknown ablation 'no-blnd': did you mean no-blend?",
         "3: seeds must be at least 1, or a list, not 0 (number of seeds, or a list of seeds)",
         "4: unknown key 'modles'; did you mean 'models'?",
-        "6: run.time must be a positive duration, such as 90s, 5m or 5h (wall time of a run until it exits, such "
+        "6: run.time must be a positive duration, such as 90s, 5m or 5h (wall-clock time after which a run ends, such "
         "as 90s, 5m or 5h)",
         "7: run.steps must be at least 1, not 0 (maximum number of nodes, including the baseline)",
     ]
