@@ -109,7 +109,7 @@ def test_a_daemon_that_ended_has_stopped_or_has_finished_with_its_ranks(folder: 
 
 @pytest.mark.integration
 def test_one_competition_is_shown_alone_and_another_name_is_refused_with_those_there_are(folder: Path) -> None:
-    with pytest.raises(UsageError, match=f"{SPOOKY}: not found, neither as a folder nor as a competition"):
+    with pytest.raises(UsageError, match=f"{SPOOKY} is neither a folder nor a competition of the daemon"):
         invoke(SPOOKY)
     parts.busy(folder)
     shown = invoke(SPOOKY).stdout
