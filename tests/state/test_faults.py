@@ -230,4 +230,4 @@ def test_a_disk_that_is_read_only_is_reported(tmp_path: Path) -> None:
         tmp_path,
         under=("unshare", "-rm"),
     )
-    assert "this user may" in printed["texts"]
+    assert "that this user can read and write" in printed["texts"]

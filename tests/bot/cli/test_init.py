@@ -69,7 +69,7 @@ def test_what_cannot_be_is_refused_before_a_file_is_written(tmp_path: Path) -> N
         assert "set OPENAI_API_KEY" in refused(SLUG, *new, *url, "--model", "openai:x")
         assert "a recording cannot compete" in refused(SLUG, *new, *url, "--model", f"recorded:{tmp_path}")
         Path("bot.toml").write_text("")
-        assert "bot.toml exists" in refused(SLUG, *url)
+        assert "bot.toml already exists" in refused(SLUG, *url)
     assert Path("bot.toml").read_text() == ""
 
 

@@ -41,10 +41,10 @@ MANY_PARTS = b"[" + b"[]," * 5_000_000 + b"[]]"
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (lambda: encoded(packed(4), "gzip, gzip, gzip, gzip"), "has the coding 'gzip, gzip, gzip, gzip'"),
-        (lambda: encoded(packed(2), "gzip,gzip"), "has the coding 'gzip, gzip'"),
-        (lambda: encoded(packed(1), "br"), "has the coding 'br'"),
-        (lambda: encoded(packed(1), "deflate"), "has the coding 'deflate'"),
+        (lambda: encoded(packed(4), "gzip, gzip, gzip, gzip"), "encoded as 'gzip, gzip, gzip, gzip'"),
+        (lambda: encoded(packed(2), "gzip,gzip"), "encoded as 'gzip, gzip'"),
+        (lambda: encoded(packed(1), "br"), "encoded as 'br'"),
+        (lambda: encoded(packed(1), "deflate"), "encoded as 'deflate'"),
         (lambda: encoded(gzip.compress(bytes(1 << 28)), "gzip"), "more than 16,777,216 bytes"),
         (lambda: encoded(b"no gzip", "gzip"), "incorrect header"),
         (lambda: encoded(gzip.compress(MANY_PARTS), "gzip"), "is not a chat completion"),

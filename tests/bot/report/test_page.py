@@ -87,7 +87,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
     [
         "above the median, no medal, strictly better than 80.4% of 803 teams.",
         "No isolation",
-        "nothing after 2017-12-15 00:00 UTC was known",
+        "saw nothing after 2017-12-15 00:00 UTC",
         "3 teams are outside the range shown.",
         "Rank correlation 0.812 over",
         "timed out",
@@ -307,7 +307,7 @@ def test_features_and_errors_are_shown_where_they_are_known(tmp_path: Path, usua
     shown = Page((folder / "report.html").read_text(encoding="utf-8"))
     for sentence in (
         "Feature importances of node 3 Feature Share size 75.0% <b>age</b> 25.0%",
-        "Error by place , the column whose groups differ most",
+        "Error by place , the column with the largest differences",
         "north 30 0.9 south 70 0.4",
         "Calibration: observed frequency by predicted probability",
         "Out-of-fold predictions of 100 training rows by the chosen node",
@@ -331,4 +331,4 @@ def test_why_it_won_names_notes_and_models_and_says_where_the_files_show_others(
         update_node(tx, RUN, 3, plan="Letter counts with LightGBM.", families=("forest",))
     write_report(folder)
     prose = Page((folder / "report.html").read_text(encoding="utf-8")).prose
-    assert "It is node 3, Letter counts with LightGBM; its files use forest, and no lightgbm." in prose
+    assert "It is node 3, Letter counts with LightGBM; its files use forest, but not lightgbm." in prose

@@ -79,7 +79,7 @@ async def test_a_held_submission_is_decided_on_by_the_buttons_of_its_page(
         row = session.exec(select(Approval)).one()
         assert (row.decision, row.by) == (verdict, BY)
     other = {"approved": "refused", "refused": "approved"}[verdict]
-    assert f"was {verdict} already" in (await send(owner, "approve", id="1", verdict=other)).text
+    assert f"was already {verdict}" in (await send(owner, "approve", id="1", verdict=other)).text
 
 
 LINE = RuleLine(topic="team size", number=5, sentence="teams of five", quote="The maximum team size is 5.")

@@ -102,7 +102,7 @@ def check_what_was_seen(seen: list[str]) -> None:
         10: ("best: log_loss",),
         11: ("best: log_loss",),
         12: ("background processes running",),
-        13: ("stack: log_loss", "against c0.5, paired", "check against leaks", "background process"),
+        13: ("stack: log_loss", "against c0.5, paired", "leak check on validation rows", "background process"),
         14: ("step 1\nstep 2\nstep 3", "ended", "exit 0"),
         15: ("best-2: log_loss", "log it again with --test", "late: log_loss"),
         16: ("nothing_such", "exit 1"),

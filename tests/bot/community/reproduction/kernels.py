@@ -215,7 +215,7 @@ if __name__ == '__main__':
         "downloads",
         f"import urllib.request\nurllib.request.urlretrieve('https://example.org/holidays.csv', 'h.csv')\n{_READ}{_FIT}{_WRITE}",
         "recognised",
-        "needs the network: urllib.request.urlretrieve",
+        "needs the network: https://example.org/holidays.csv",
     ),
     Kernel(
         "only-a-look",
