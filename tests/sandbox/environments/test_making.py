@@ -73,7 +73,7 @@ def test_what_is_written_into_while_it_is_removed_is_told_and_can_be_removed_aga
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     told = removed("late")
-    assert told.startswith(f"{tmp_path / 'default'} cannot be removed: Directory not empty; ")
+    assert told.startswith(f"{tmp_path / 'default'} cannot be removed: Directory not empty. ")
     assert removed() == ""
     assert not (tmp_path / "default").exists()
 
@@ -159,7 +159,7 @@ def test_a_killed_attempt_is_made_anew_by_the_same_command(tmp_path: Path) -> No
 def test_what_the_installer_cannot_do_is_reported_and_nothing_is_complete(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("numpy==0.0.1\n")
     recipe = Recipe((), cuda=False, requirements=tmp_path / "requirements.txt", installer="uv")
-    with pytest.raises(InfrastructureFailure, match="uv ended with 1; see its output above"):
+    with pytest.raises(InfrastructureFailure, match="uv failed with exit status 1; see its output above"):
         make_environment(tmp_path / "environments", "default", recipe)
     assert environments_in(tmp_path / "environments") == ([], ["default"])
 
