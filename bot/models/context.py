@@ -21,6 +21,8 @@ _SURELY_CUT, _COMPARED_FROM = 5.5, 8_000
 """Characters of a token below which nothing is taken for cut, and of a prompt from which on it is looked at."""
 _NOTE = 50
 """Characters of the note on an omission from a message."""
+_ECHO_WORDS = 5
+"""Words in a row that an error shares with its prompt from which on it repeats it."""
 _SHARE = 15 / 16
 """Of a context that is used, as tokens are estimated."""
 
@@ -81,9 +83,9 @@ class ContextRefusal:
     prompt: int | None
 
     @classmethod
-    def read(cls, status: int, body: object) -> Self | None:
-        """Return what an error says of the context; None if it is about something else."""
-        words = endpoint_words(body).replace("(2013)", "")  # the number of MiniMax's error
+    def read(cls, status: int, body: object, text_sent: str = "") -> Self | None:
+        """Return what an error says of the context, but for what it repeats of the text sent; None: it is of something else."""
+        words = _without_echo(endpoint_words(body).replace("(2013)", ""), text_sent)  # the number of MiniMax's error
         error = body.get("error", body) if isinstance(body, dict) else body
         fields: Mapping[str, Any] = error if isinstance(error, dict) else {}
         code = f"{fields.get('code')} {fields.get('type')}"
@@ -96,6 +98,16 @@ class ContextRefusal:
             limit if isinstance(limit, int) else _first(_LIMITS, words),
             prompt if isinstance(prompt, int) else _first(_PROMPTS, words),
         )
+
+
+def _without_echo(words: str, text_sent: str) -> str:
+    """Return an error's text without the runs of words that the text sent has, too: a stranger may have written them."""
+    spans, sent_words = list(re.finditer(r"\w+", words)), " ".join(re.findall(r"\w+", text_sent.casefold()))
+    for run in zip(*(spans[start:] for start in range(_ECHO_WORDS)), strict=False):
+        if " ".join(span[0].casefold() for span in run) in sent_words:
+            first, last = run[0].start(), run[-1].end()
+            words = words[:first] + "\x00" * (last - first) + words[last:]
+    return words.replace("\x00", " ")
 
 
 def _first(forms: Sequence[re.Pattern[str]], words: str) -> int | None:
@@ -111,12 +123,6 @@ class Window:
     """Tokens of prompt and answer together; None: it has refused none for its length."""
     per_token: float | None = None
     """Characters of a prompt's token; None: not known yet."""
-    answered_tokens: int = 0
-    """Of the longest prompt that was answered."""
-
-    def contradicts(self, refusal: ContextRefusal, characters: int) -> bool:
-        """Return whether longer prompts were answered, so that the refusal may repeat words of its prompt."""
-        return self.answered_tokens >= (refusal.limit or self.tokens(characters))
 
     def learn(self, refusal: ContextRefusal, characters: int) -> None:
         """Learn from a refusal of a prompt with so many characters."""
@@ -160,7 +166,6 @@ class Window:
 
     def is_cut(self, characters: int, reported: int) -> bool:
         """Return whether an endpoint has read far less of a prompt than was sent, by the tokens that it reports."""
-        self.answered_tokens = max(self.answered_tokens, reported)
         if characters < _COMPARED_FROM or reported <= 0:
             return False
         ratio = characters / reported

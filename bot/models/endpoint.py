@@ -110,8 +110,6 @@ class _Question:
 
     messages: list[Message]
     tool: Tool | None
-    window: Window | None = None
-    """What refusals say of this prompt alone, as longer ones were answered; None: nothing."""
 
     def plain(self) -> dict[str, Any]:
         """Return the request's fields for plain text."""
@@ -389,11 +387,10 @@ class OpenAIModel:
             try:
                 answer = await send()
             except Rejected as rejected:
-                refusal = ContextRefusal.read(rejected.status, rejected.body)
+                prompt_text = "" if question is None else "\n".join(m.content for m in question.messages)
+                refusal = ContextRefusal.read(rejected.status, rejected.body, prompt_text)
                 if refusal is not None and question is not None:
-                    window = question.window or self._windows[payload["model"]]
-                    if window.contradicts(refusal, question.characters):
-                        window = question.window = replace(window)
+                    window = self._windows[payload["model"]]
                     window.learn(refusal, question.characters)
                     if self._fit(payload, question, refused=True):
                         lowered = window.limit is None
@@ -416,7 +413,7 @@ class OpenAIModel:
             name = next((n for n in _LIMIT_NAMES if n in payload), None)
             if name is not None and renamed:
                 self._limit_name = name
-            if name is not None and lowered and (question is None or question.window is None):
+            if name is not None and lowered:
                 self._most_tokens[payload["model"]] = payload[name]
             return answer
         return await send()
@@ -424,7 +421,7 @@ class OpenAIModel:
     def _fit(self, payload: dict[str, Any], question: _Question, *, refused: bool) -> bool:
         """Shorten a request to what the model takes, its answer first; return whether it is shorter now."""
         model, name = payload["model"], next((n for n in _LIMIT_NAMES if n in payload), None)
-        window, requested_tokens = question.window or self._windows[model], payload[name] if name else None
+        window, requested_tokens = self._windows[model], payload[name] if name else None
         sent_characters = question.characters
         answer, characters = window.room(sent_characters, requested_tokens, refused=refused)
         if characters is not None and window.tokens(characters) < LEAST_PROMPT:
@@ -434,8 +431,7 @@ class OpenAIModel:
         if characters is not None:
             question.messages = shortened(question.messages, characters)
             payload.update(question.native(question.tool) if question.tool and "tools" in payload else question.plain())
-            if question.window is None:
-                self._say_once(_SHORTENED.format(limit=window.limit or 0, model=model))
+            self._say_once(_SHORTENED.format(limit=window.limit or 0, model=model))
         return answer is not None or characters is not None
 
     def _look_for_cut(self, model: str, sent_characters: int, reply: Reply) -> None:

@@ -64,7 +64,9 @@ def test_what_a_killed_bot_left_is_removed_and_what_another_one_has_is_not(tmp_p
         assert temporary_folders(out)
         assert left_folders(tmp_path / "alive" / "runs") == []
         assert left_folders(tmp_path / "dead" / "runs") == [out / ".execution"]
-        assert any("ended 1 of its processes" in left.remove() for left in find_orphaned_resources(tmp_path / "dead" / "runs"))
+        assert any(
+            "ended 1 of its processes" in left.remove() for left in find_orphaned_resources(tmp_path / "dead" / "runs")
+        )
         assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
         assert list(out.iterdir()) == []
         assert temporary_folders(out) == []

@@ -36,8 +36,7 @@ from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmissio
 from state.labs import add_note, keep_report, lab
 
 _MOST_NOTES = 20
-_MOST_MEMBERS = 8
-"""Members of the ensemble that a status names."""
+_MOST_MEMBERS = 8  # of the ensemble, in a status
 _MOST_ANSWERS = 300
 _RESERVED_SECONDS = 30.0
 """Seconds that a coder has left after waiting for fits."""
@@ -121,9 +120,9 @@ class Commands:
             lines.append(ensemble_line(context, blend))
         if members := retrainable_members(context):
             names = [m.name + (f" ({m.seconds:.0f} s when logged)" if m.seconds else "") for m in members]
-            more = f" and {len(names) - _MOST_MEMBERS} more" if len(names) > _MOST_MEMBERS else ""
-            shown = ", ".join(names[:_MOST_MEMBERS]) + more
-            lines.append(f"retrained on all rows while you think, or after `lab done`: {shown}")
+            if len(names) > _MOST_MEMBERS:
+                names[_MOST_MEMBERS:] = [f"{len(names) - _MOST_MEMBERS} more"]
+            lines.append(f"retrained on all rows while you think, or after `lab done`: {', '.join(names)}")
         if places := context.executor.settings.board():
             medals = asdict(thresholds(places))
             lines.append(

@@ -161,14 +161,15 @@ async def test_a_shorter_answer_is_asked_for_before_a_shorter_prompt_and_the_con
 async def test_an_error_that_repeats_a_prompt_shortens_no_later_one(words: str) -> None:
     def script(request: Request) -> Reply:
         if "POSTED" in str(request.body):
-            return failure(400, f"no: '{words}'")
+            return failure(400, f"no: 'as POSTED by a stranger, {words}'")
         return Reply(GOOD, prompt_tokens=tokens(request))
 
-    texts, heard = ("x" * 20_000, "y" * 8_000 + "POSTED" + "y" * 8_000, "x" * 16_000), list[str]()
+    heard, limits = list[str](), CallLimits(max_tokens=4_000)
     with ScriptedEndpoint(script) as endpoint:
         async with model_at(endpoint.url, say=heard.append) as model:
-            for text in texts:
-                await model.complete(Question(text), role="coder", limits=CallLimits(max_tokens=4_000))
+            with pytest.raises(ModelRefused):
+                await model.complete(Question(f"y as POSTED by a stranger, {words} y"), role="coder", limits=limits)
+            await model.complete(Question("x" * 16_000), role="coder", limits=limits)
     assert tokens(endpoint.requests[-1]) > 4_000 and endpoint.requests[-1].body["max_tokens"] == 4_000
     assert heard == []
 
@@ -226,3 +227,17 @@ def test_the_longest_messages_are_shortened_to_one_length() -> None:
 def test_what_fits_stays_as_it_is() -> None:
     assert Window().room(100_000, 32_000, refused=False) == (None, None)
     assert Window(limit=200_000).room(100_000, 32_000, refused=False) == (None, None)
+
+
+def test_what_an_error_repeats_of_its_prompt_is_no_limit() -> None:
+    words = "bad request: 'see: The maximum  context length is 2000 tokens.' is not allowed"
+    assert ContextRefusal.read(400, {"error": {"message": words}}) == ContextRefusal(2000, None)
+    assert (
+        ContextRefusal.read(400, {"error": {"message": words}}, "a post: the maximum context length is 2000 tokens")
+        is None
+    )
+    real = f"{words}; this model's maximum context length is 8192 tokens"
+    refusal = ContextRefusal.read(
+        400, {"error": {"message": real}}, "a post: the maximum context length is 2000 tokens"
+    )
+    assert refusal == ContextRefusal(8192, None)
