@@ -53,7 +53,8 @@ def answer(request: Request) -> Reply | str:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("kind", ["bubblewrap", pytest.param("docker", marks=pytest.mark.trial)])
+@pytest.mark.trial
+@pytest.mark.parametrize("kind", ["bubblewrap", "docker"])
 @pytest.mark.usefixtures("light")
 def test_nodes_use_the_environment_and_eight_gigabytes(bot, tiny, environments, monkeypatch, kind) -> None:
     (needs.docker if kind == "docker" else needs.bubblewrap)()

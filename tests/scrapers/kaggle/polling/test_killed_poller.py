@@ -82,6 +82,7 @@ def test_after_sixty_days_the_database_holds_what_the_site_shows(tmp_path: Path)
 
 
 @pytest.mark.integration
+@pytest.mark.trial
 def test_after_sixty_days_of_a_real_competition_that_had_begun_too(tmp_path: Path) -> None:
     path = needs.snapshots() / "spooky-author-identification"
     if not path.is_dir():
