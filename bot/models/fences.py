@@ -14,6 +14,11 @@ _COMMAND = re.compile(
     r"(?mi)^ {0,3}[`~]{3}|\{\s*[\"'][\w .-]+[\"']\s*:|[<\[✿][|｜:\w]*(?:tool|function|invoke|action|py)"
 )
 """Signs of what would be run or read."""
+_RETRACTION = re.compile(
+    r"(?i)\W*(?:oh,? |but |and )?(?:wait[,.!…]+(?! then)|hmm+\b|oops|scratch that|hold on|never ?mind|on second thought|等等|不对"
+    r"|no[,.!…]+ (?:wait|that|this|it|i|better|not|do)\b)"
+)
+"""Words right after code by which a model takes it back."""
 _MOST_FENCES = 50
 """Fences that are tried as a block's end: each takes a look at all of the block before it."""
 
@@ -73,6 +78,16 @@ def end_of_block(text: str, start: int) -> int:
     lines = text[start:].split("\n")
     closing = next(fenced_blocks(lines, ends_inside_text)).end
     return start + len("\n".join(lines[: None if closing is None else closing + 1]))
+
+
+def without_retracted_blocks(text: str) -> str:
+    """Return a text without the blocks that it takes back in words right after them."""
+    lines = text.split("\n")
+    for block in reversed([*fenced_blocks(lines, ends_inside_text)]):
+        next_lines = [] if block.end is None else lines[block.end + 1 : block.end + 4]
+        if _RETRACTION.match(next((line for line in next_lines if line.strip()), "")):
+            del lines[block.opened : (block.end or 0) + 1]
+    return "\n".join(lines)
 
 
 def command_finder(text: str) -> Callable[[int, int], bool]:

@@ -15,7 +15,7 @@ from bot.models.reply import read_reply
 from bot.models.tools import Tool
 from tests.bot.models.parts import BASH, Question, Value
 
-REJECTED = "First I try:\n\n```sh\nrm -rf work\n```\n\nNo, that deletes my work."
+REJECTED = "First I try:\n\n```sh\nrm -rf work\n```\n\nMy work would be lost."
 ANSWER = "I look.\n\n```sh\nls\n```"
 
 
@@ -90,6 +90,21 @@ OF_ANY_NAME = (
     f"Reasoning: {REJECTED}\n\nCommand: {ANSWER}",
     f"Thought:\n{REJECTED}\n\nAction:\n{ANSWER}",
     f"## 思考过程\n{REJECTED}\n\n## 最终答案\n{ANSWER}",
+    f"[Thinking]\n{REJECTED}\n\n[Final answer]\n{ANSWER}",
+    f"[THOUGHT]: {REJECTED}\n\n[ANSWER]: {ANSWER}",
+    f"[[ ## reasoning ## ]]\n{REJECTED}\n\n[[ ## answer ## ]]\n{ANSWER}",
+    f"=== THOUGHTS ===\n{REJECTED}\n=== NOW ===\n{ANSWER}",
+    f"Plan:\n{REJECTED}\n\nAction:\n{ANSWER}",
+    f"-----BEGIN REASONING-----\n{REJECTED}\n-----END REASONING-----\n{ANSWER}",
+    f"[BEGIN REASONING]\n{REJECTED}\n[END REASONING]\n{ANSWER}",
+    f"[Start musing]\n{REJECTED}\n[End musing]\n{ANSWER}",
+    f"<!-- thinking\n{REJECTED}\n-->\n{ANSWER}",
+    f"<!-- begin musing -->\n{REJECTED}\n<!-- end musing -->\n{ANSWER}",
+    f"/* {REJECTED} */\n{ANSWER}",
+    f"::: thinking\n{REJECTED}\n:::\n{ANSWER}",
+    f"&lt;think&gt;{REJECTED}&lt;/think&gt;{ANSWER}",
+    f"{{musing}}\n{REJECTED}\n{{/musing}}\n{ANSWER}",
+    f"<think>{REJECTED}<think/>{ANSWER}",
 )
 
 
@@ -97,6 +112,20 @@ OF_ANY_NAME = (
 def test_what_is_reasoning_is_no_part_of_the_answer(text: str) -> None:
     assert answer_of(text).strip(" \n").removeprefix("<answer>\n").removesuffix("\n</answer>") == ANSWER
     assert command_in(answer_of(text)) == "ls"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Wait, that deletes my work.", "No, that is wrong.", "Hmm. I need it.", "But wait... better not.", "等等，不对。"],
+)
+def test_a_command_that_is_taken_back_is_not_run(words: str) -> None:
+    assert command_in(answer_of(f"```sh\nrm -rf work\n```\n\n{words}\n\n{ANSWER}")) == "ls"
+    assert command_in(answer_of(f"```sh\nrm -rf work\n```\n{words}")) is None
+
+
+def test_the_command_in_a_last_tag_after_reasoning_is_run() -> None:
+    assert command_in(answer_of(f"<think>{REJECTED}</think>\n<verdict>\n{ANSWER}\n</verdict>")) == "ls"
+    assert command_in(answer_of(f"<think>a</think>{ANSWER}\n<musing>{REJECTED}</musing>")) == "ls"
 
 
 @pytest.mark.parametrize(
@@ -138,6 +167,13 @@ def test_reasoning_alone_is_no_answer(text: str) -> None:
         f"Thought: I look.\n\n{ANSWER}",
         f"Thought: I look.\n\n{ANSWER}\n\nAnswer: it shows the files.",
         f"{ANSWER}\n</turn_1>",
+        f"{ANSWER}\n\n(/work/a) and {{/work}} and [/b]:\n\n{ANSWER}",
+        f"{ANSWER}\n\nWait for it, then:\n\n{ANSWER}\n\nNo files change.\n\n{ANSWER}",
+        f"<!-- note -->\n{ANSWER}\n\n<br/>\n\n{ANSWER}\n\n<br/>",
+        f"## Thinking\nIt is simple.\n\n## Step 1\n{ANSWER}\n\n## Step 2\n{ANSWER}",
+        f"Thought: I look and count.\n\n{ANSWER}\n\nThen I count:\n\n{ANSWER}",
+        f"(thinking of it) {{think}} [1]\n\n{ANSWER}",
+        f"::: note\n{ANSWER}\n:::",
     ],
 )
 def test_an_answer_that_speaks_of_tags_stays_whole(text: str) -> None:
