@@ -3,6 +3,8 @@
 import asyncio
 import hashlib
 import json
+import re
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -19,6 +21,8 @@ from state.redaction import Redactor
 
 _WAYS: tuple[dict[str, Any], ...] = ({"stream": True, "stream_options": {"include_usage": True}}, {"stream": True}, {})
 """How an answer is asked for; the next way is tried where an endpoint refuses one."""
+_SEPARATE = re.compile(r"\n(?=\{|\[DONE)")
+"""Where one event ends and another begins if a server leaves out the empty line between them."""
 _EVENTS = (b"data:", b"event:", b"id:", b"retry:", b": ")
 """The start of a stream."""
 _AFTER_END, _AFTER_ALL = 10.0, 0.2
@@ -110,11 +114,14 @@ class ChatClient:
         bounded_response = Response(200, headers={"content-type": STREAM}, stream=stream, request=response.request)
         try:
             async with asyncio.timeout(None) as limit:
+                is_last = False
                 async for event in EventSource(bounded_response, MOST_OF_EVENT):
-                    is_last = event.data.startswith("[DONE]")
-                    if event.data.strip() and not is_last:
-                        value = read_json(event.data)
-                        answer.add({"error": value} if event.event == "error" and not error_in(value) else value)
+                    for data in _SEPARATE.split(event.data.strip()):
+                        is_last = is_last or data.startswith("[DONE]")
+                        value = read_json(data) if data.startswith(("{", "[{")) and not is_last else None
+                        if event.event == "error" and not error_in(value):
+                            value = {"error": value or data}
+                        answer.add(value)  # other words only keep the connection alive
                     answer.ended = answer.ended or (is_last and answer.error is None)
                     if is_last or answer.error is not None:
                         limit.reschedule(now() + _AFTER_ALL)
@@ -139,8 +146,8 @@ class ChatClient:
             reason = reason if answer.error is None else endpoint_words({"error": answer.error})
             raise Unfinished(f"the answer from {model} was interrupted: {self._redactor.own(reason)}", body.encode())
         if not (answer.begun or answer.ended or answer.error):
-            if stream.whole:
-                return self._connection.text(stream.whole).encode()
+            if (whole := stream.whole.removeprefix(b"error:").lstrip()).startswith(b"{"):
+                return self._connection.text(whole).encode()
             raise ModelUnavailable(f"the answer from {model} was cut off in transit")
         return body.encode()
 
@@ -149,14 +156,16 @@ class _BoundedStream(AsyncByteStream):
     def __init__(self, response: Response) -> None:
         self._response = response
         self._start = self.whole = b""
-        """Its first character; and all that came, if it is JSON and no stream."""
+        """Its first character; and all that came, if it may be JSON and no stream, or llama.cpp's `error:`."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async with aclosing(parts(self._response, MOST_OF_STREAM)) as stream_parts:
             async for part in stream_parts:
+                part = part if self._start else part.removeprefix(BOM_UTF8)
                 self._start = self._start or part.lstrip()[:1]
-                self.whole += part if self._start == b"{" else b""
+                self.whole += part if self._start in (b"{", b"e") else b""
                 yield part
+            yield b"\n\n"
 
 
 def _digest(payload: dict[str, Any]) -> bytes:

@@ -37,6 +37,11 @@ _ABOUT_LENGTH = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """OpenAI, vLLM, SGLang, llama.cpp, LM Studio, Ollama, OpenRouter, Anthropic, Gemini, Mistral, TGI, xAI."""
+_ABOUT_ANSWER = re.compile(
+    r"(?is)(?=.*\bmax_(?:completion_|new_|output_)?tokens\b)"
+    r"(?!.*(\b(prompt|inputs?|messages?|request\w*)\b|max_model_len|got -|context[ _](length|window|size|limit)\b[^\d.]{0,40}\d))"
+)
+"""The limit of an answer alone."""
 _ABOUT_RATES = re.compile(r"per (min|day|hour)|\b[TR]P[MD]\b|rate.?limit", re.IGNORECASE)
 _BEYOND_RATES = re.compile(r"request too large\b.*\blimit \d+, requested \d", re.IGNORECASE | re.DOTALL)
 _NEVER = frozenset({401, 402, 403, 404, 429})
@@ -67,7 +72,7 @@ _PROMPTS = tuple(
         r"limit: N \+",
         r"first N tokens",
         r"contains (?:at least )?N(?!\d| characters)",
-        r"(?:given:|current length is|requested:|received) N",
+        r"(?:given:|current length is|requested:|exceeded: requested|received) N",
         r"length N is greater",
         r"(?<!\+ )\bN > \d",
     )
@@ -91,13 +96,20 @@ class ContextRefusal:
         code = f"{fields.get('code')} {fields.get('type')}"
         # A request above the limit per minute never fits (OpenAI, Groq).
         of_rates = status in _NEVER or _ABOUT_RATES.search(f"{words} {code}")
-        if (of_rates and not _BEYOND_RATES.search(words)) or not _ABOUT_LENGTH.search(f"{words} {code}"):
+        of_length = _ABOUT_LENGTH.search(f"{words} {code}") and not _ABOUT_ANSWER.match(words)
+        if (of_rates and not _BEYOND_RATES.search(words)) or not of_length:
             return None
         limit, prompt = fields.get("n_ctx"), fields.get("n_prompt_tokens")  # llama.cpp's
         return cls(
             limit if isinstance(limit, int) else _first(_LIMITS, words),
             prompt if isinstance(prompt, int) else _first(_PROMPTS, words),
         )
+
+
+def answer_limit(words: str, requested: int) -> int:
+    """Return the most tokens of an answer that a refusal of so many names, or else half of them."""
+    numbers = [int(number.replace(",", "")) for number in re.findall(r"(?<![\w.-])\d[\d,]*\d\b(?![.-]?\w)", words)]
+    return max((n for n in numbers if LEAST_ANSWER <= n < requested), default=max(LEAST_ANSWER, requested // 2))
 
 
 def _without_echo(words: str, text_sent: str) -> str:

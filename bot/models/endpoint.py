@@ -15,7 +15,7 @@ from bot.models import CallLimits, Completion, Message, Prompt, Usage
 from bot.models.chat import ChatClient, Unfinished
 from bot.models.completion import completed, estimated_tokens
 from bot.models.connection import EndpointConnection, Rejected
-from bot.models.context import LEAST_PROMPT, ContextRefusal, Window, shortened
+from bot.models.context import LEAST_ANSWER, LEAST_PROMPT, ContextRefusal, Window, answer_limit, shortened
 from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words, is_about, requested_wait
 from bot.models.passing import PROBE, PassingClient, ProxiedPrompt
 from bot.models.pricing import Pricing
@@ -40,7 +40,6 @@ AnswerT = TypeVar("AnswerT")
 
 CUT_OFF = "your answer was too long and was cut off"
 CUT_OFF_REASONING = "your reasoning was too long and your answer was cut off: think briefly, then answer"
-_FEWEST_TOKENS = 1_000
 _MOST_TRIES = 16
 """Requests until one has a form that the endpoint takes."""
 _SHORTENED = (
@@ -380,7 +379,7 @@ class OpenAIModel:
         """Send one request, again in another form while one is refused for its length or the name of its limit.
 
         `question` is what may be shortened; None: nothing may, and what its errors say of a context is not believed, as they may
-        repeat its words. What was answered counts for later requests too.
+        repeat its words. The limits of an answer alone count for later requests too, once one of them is answered.
         """
         renamed = lowered = False
         for _ in range(_MOST_TRIES):
@@ -390,20 +389,19 @@ class OpenAIModel:
                 prompt_text = "" if question is None else "\n".join(m.content for m in question.messages)
                 refusal = ContextRefusal.read(rejected.status, rejected.body, prompt_text)
                 if refusal is not None and question is not None:
-                    window = self._windows[payload["model"]]
-                    window.learn(refusal, question.characters)
+                    self._windows[payload["model"]].learn(refusal, question.characters)
                     if self._fit(payload, question, refused=True):
-                        lowered = window.limit is None
                         continue
                     raise
                 name = next((n for n in _LIMIT_NAMES if n in payload), None)
                 message = endpoint_words(rejected.body)
-                of_limit = rejected.status == 400 and any(limit in message for limit in _LIMIT_NAMES)
+                of_limit = rejected.status in (400, 422) and any(limit in message for limit in _LIMIT_NAMES)
                 if name is None or not (of_limit or refusal):
                     raise
                 is_high = refusal or is_about("high limits", rejected.status, rejected.body)
-                if is_high and payload[name] > _FEWEST_TOKENS:
-                    lowered, payload[name] = True, max(_FEWEST_TOKENS, payload[name] // 2)
+                if is_high and payload[name] > LEAST_ANSWER:
+                    # A prompt that leaves too little of the context says nothing of later answers.
+                    lowered, payload[name] = refusal is None, answer_limit("" if refusal else message, payload[name])
                 elif _LIMIT_NAMES[name] in message and not renamed:
                     renamed = True
                     payload[_LIMIT_NAMES[name]] = payload.pop(name)

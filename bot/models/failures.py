@@ -25,11 +25,18 @@ _BUSY = frozenset({408, 409, 424, 425, 429, 498, 503, 529})
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "1113"})
 _NO_CREDIT_WORDS = re.compile(
     r"exceeded your current quota|insufficient (credit|balance|quota|funds)|credit balance is too low"
-    r"|(no|out of|used all) (available |remaining )?credits?\b|(spend|spending) limit|budget has been exceeded",
+    r"|(no|out of|used all) (available |remaining )?credits?\b|(spend|spending|usage) limit"
+    r"|budget has been exceeded|over budget|credits are depleted",
     re.IGNORECASE,
 )
 _PASSING_WORDS = re.compile(r"(retry|try again) in \d", re.IGNORECASE)
 """Signs of a quota per minute or day: Gemini's message for it otherwise reads like OpenAI's for an empty account."""
+_BUSY_WORDS = re.compile(r"overloaded|throttl|too many requests|rate.?limit|over capacity", re.IGNORECASE)
+_STATUS_WORDS = {
+    404: re.compile("unexpected endpoint", re.IGNORECASE),  # LM Studio's, for an address without /v1
+    401: re.compile(r"authenticat|unauthorized|login fail|\b(api|secret|access)[ _-]?key", re.IGNORECASE),
+    429: _BUSY_WORDS,
+}
 _WRONG = frozenset({"model_not_found", "model_not_available", "invalid_model", "invalid_api_key", "401"})
 _REFUSING = frozenset(
     {"context_length_exceeded", "content_filter", "content_policy_violation", "string_above_max_length"}
@@ -40,14 +47,15 @@ _REFUSING_WORDS = re.compile(
     re.IGNORECASE,
 )
 _SETTING_WORDS = re.compile(
-    r"no models? loaded|\bmodel\b.*\b(not found|not exist|unknown|invalid|not supported|unavailable)"
+    r"no models? loaded|model unloaded|\bmodel\b.*\b(not found|not exist|unknown|invalid|not supported|unavailable)"
     r"|(valid|unknown|no such) model|model names|decommissioned|no longer (supported|available)|api[ _]key|good standing"
-    r"|(country|location|region)\b.*\bnot supported|unsupported parameter|unknown parameter|unrecognized|chat template",
+    r"|(country|location|region)\b.*\bnot supported|unsupported parameter|unknown parameter|unrecognized|(chat|jinja) template"
+    r"|on-demand throughput|has been (restricted|disabled)|terms acceptance",
     re.IGNORECASE | re.DOTALL,
 )
 _WAIT = re.compile(
-    r"(?:try again|retry\w*|wait|available|resets?|estimated_time)\W{1,9}(?:(?:in|after|for)\W{1,3})?"
-    r"((?:\d+(?:\.\d+)?\s?(?:ms|[hms])[a-z]*\s?){1,3}|\d+(?:\.\d+)?(?=[,}]))",
+    r"(?:try again|retry\w*|wait|available|resets?|estimated_time)\W{1,9}(?:(?:in|after|for)\W{1,3}(?:about )?)?"
+    r"((?<!-)(?:\d+(?:\.\d+)?\s?(?:ms|[hms])[a-z]*\s?){1,3}|(?<!-)\d+(?:\.\d+)?(?=[,}]))",
     re.IGNORECASE,
 )
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s?(ms|[hms]|)", re.IGNORECASE)
@@ -100,17 +108,22 @@ def classify(status: int, body: object, *, model: str, names: Names = FIRST_ENDP
     is_lack = _NO_CREDIT_WORDS.search(words) and not _PASSING_WORDS.search(words)
     if code & _NO_CREDIT or (status in (400, 403, 429) and is_lack):
         return ModelMisconfigured(f"{message}; {_NO_CREDIT_ADVICE}")
-    if code & _WRONG:
+    if code & _WRONG or "requires more system memory" in words:  # Ollama's, of a model that will never fit
         return ModelMisconfigured(f"{message}; {names.advice(status)}")
-    if status in _BUSY:
+    if status in _BUSY or (status in (400, 500, 502) and _BUSY_WORDS.search(words)):
         return EndpointBusy(message)
-    if status >= 500:
+    if status >= 500 or "model has crashed" in words:  # LM Studio's, with status 400
         return ModelUnavailable(message)
     if status in (400, 403, 413, 422) and (status == 413 or code & _REFUSING or _REFUSING_WORDS.search(words)):
         return ModelRefused(message)
     if status in (400, 422) and not _SETTING_WORDS.search(words):
         return ModelRefused(message)
     return ModelMisconfigured(f"{message}; {names.advice(status)}")
+
+
+def status_in_words(words: str) -> int:
+    """Return the HTTP status that an error means which came without one; 502, a failure of the server, if none is clear."""
+    return next((status for status, form in _STATUS_WORDS.items() if form.search(words)), 502)
 
 
 def is_about(subject: Literal["streams", "tools", "high limits"], status: int, body: object) -> bool:

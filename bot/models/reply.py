@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from bot.models import Message, Usage
 from bot.models.commands import command_in
 from bot.models.completion import estimated_tokens
 from bot.models.connection import Rejected
 from bot.models.conventions import answer_of, calls_in
-from bot.models.failures import FIRST_ENDPOINT, Names, endpoint_words
-from bot.models.streamed import StreamedAnswer, error_in, finish_name
+from bot.models.failures import FIRST_ENDPOINT, Names, endpoint_words, status_in_words
+from bot.models.streamed import StreamedAnswer, error_in, finish_name, object_value
 from bot.models.tools import Tool, text_of_calls
 from scrapers.http.responses import read_json
 from state.errors import ModelMisconfigured, ModelUnavailable
@@ -58,8 +58,8 @@ class _Details(_Foreign):
 
 
 class _Usage(_Foreign):
-    prompt_tokens: _Tokens | None = None
-    completion_tokens: _Tokens | None = None
+    prompt_tokens: _Tokens | None = Field(None, validation_alias=AliasChoices("prompt_tokens", "input_tokens"))
+    completion_tokens: _Tokens | None = Field(None, validation_alias=AliasChoices("completion_tokens", "output_tokens"))
     prompt_tokens_details: _Details | None = None
     prompt_cache_hit_tokens: _Tokens | None = None
     """DeepSeek's name for the cached ones."""
@@ -85,6 +85,9 @@ def decode_answer(body: bytes) -> object:
         if body.lstrip()[:1] in (b"{", b""):
             raise ModelUnavailable("the endpoint's answer was cut off in transit") from None
         return None
+    content = content[0] if isinstance(content, list) and len(content) == 1 else content
+    if isinstance(content, dict) and "choices" not in content:  # gateways put it into an object of their own
+        content = next((value for value in content.values() if "choices" in object_value(value)), content)
     if error := error_in(content):
         raise Rejected(status_inside(error), content, {})
     return content
@@ -103,7 +106,7 @@ def read_reply(
         NotACompletion: it is no chat completion, so that the address is probably wrong.
     """
     content, answer = decode_answer(body), StreamedAnswer()
-    if not isinstance(content, dict) or "choices" not in content:
+    if not isinstance(content, dict) or ("choices" not in content and content.get("object") != "chat.completion"):
         words = endpoint_words(body.decode("utf-8", "replace"))[:100]
         raise NotACompletion(
             f"the response for {model} is not a chat completion: {words!r}; check {names.address} (it usually ends in /v1)"
@@ -155,7 +158,6 @@ def read_usage(content: object, messages: Sequence[Message], text: str) -> tuple
 
 
 def status_inside(error: object) -> int:
-    """Return the status inside an error that came with status 200; without one it is the server's fault."""
+    """Return the status inside an error that came with status 200, or else the one that its words mean."""
     codes = [str(error.get(name)) for name in ("code", "status", "status_code")] if isinstance(error, dict) else []
-    default = 404 if "nexpected endpoint" in str(error) else 502  # LM Studio's, for an address without /v1
-    return next((int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)), default)
+    return next((int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)), status_in_words(str(error)))

@@ -91,23 +91,25 @@ class StreamedAnswer:
         chunk = object_value(chunk)
         self._usage = object_value(chunk.get("usage")) or self._usage
         for choice in object_list(chunk.get("choices")):
-            if choice.get("index") in (0, None):
+            if str(choice.get("index") or 0) == "0":
                 self._add(choice)
 
     def _add(self, choice: Json) -> None:
         self.chosen = True
         self.error = choice.get("error") or self.error
         # Some gateways send one event with the whole answer, and MiniMax repeats all of it in the last one.
-        delta = object_value(choice.get("delta") or (None if self.begun else choice.get("message")))
-        content = delta.get("content", choice.get("text"))
+        said = choice.get("delta") or (None if self.begun else choice.get("message"))
+        delta = object_value(said)
+        content = delta.get("content", text_value(said) or choice.get("text"))
         pieces = content if isinstance(content, list) else [content]
         parts = [piece if isinstance(piece, dict) else {"text": piece} for piece in pieces]
         self._content += [text_value(part.get("text")) for part in parts if part.get("type") not in REASONING_PARTS]
         # Some servers send the same under both names.
         self._thoughts.append(next(filter(None, (text_value(delta.get(name)) for name in REASONING_FIELDS)), ""))
         self._thoughts += [str(part) for part in parts if part.get("type") in REASONING_PARTS]
-        self._refusal.append(text_value(delta.get("refusal")))
-        for piece in object_list(delta.get("tool_calls")):
+        self._refusal += [text_value(part.get("refusal")) for part in (delta, *parts)]
+        calls = object_list(delta.get("tool_calls") or delta.get("function_call"))
+        for piece in [*calls, *(part for part in parts if part.get("type") == "tool_use")]:
             self._call(piece).add(piece)
         finish = text_value(choice.get("finish_reason"))
         if finish_name(finish) == "error":
@@ -143,9 +145,13 @@ def finish_name(reason: str) -> str:
 
 
 def error_in(content: object) -> object:
-    """Return the error that an answer or event holds, or that it is (vLLM's); None if there is none."""
+    """Return the error that an answer or event holds, or that it is: words and a code without choices; None if there is none."""
     fields = object_value(content[0] if isinstance(content, list) and content else content)  # Gemini's is in a list
-    return fields.get("error") or (fields if fields.get("object") == "error" else None)
+    if fields.get("error") or fields.get("choices"):
+        return fields.get("error")
+    objects = [fields, *(item for value in fields.values() for item in object_list(value))]
+    words, codes = ("message", "msg", "status_msg"), ("code", "status", "status_code")
+    return next((o for o in objects if any(text_value(o.get(w)) for w in words) and any(o.get(c) for c in codes)), None)
 
 
 def text_value(value: object) -> str:
@@ -159,5 +165,5 @@ def object_value(value: object) -> Json:
 
 
 def object_list(value: object) -> list[Json]:
-    """Return the objects in a JSON value that is a list; none otherwise."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    """Return the objects in a JSON value that is a list, or the one that it is; none otherwise."""
+    return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]

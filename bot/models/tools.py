@@ -10,10 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 from bot.models import Message, Prompt
 from bot.models.commands import prose_and_command, with_command, without_command
 
-_TOKEN_BEHIND = re.compile(r"(?<=\})\s{0,9}<[^<>\"]{1,40}>\Z")
-"""What some servers leave behind arguments, such as `<|call|>` and `</tool_call>`."""
-
-
+_AROUND = re.compile(r"\A\s*```(?:json)?\s(?=\s*\{)|(?<=\})\s{0,9}(?:<[^<>\"]{1,40}>|```\s*)\Z")
+"""What some servers leave around arguments: a fence, or tokens such as `<|call|>` and `</tool_call>`."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -113,7 +111,7 @@ def _function(call: object) -> tuple[str, object]:
 def _command(arguments: object, tool: Tool) -> str | None:
     """Return the command in a call's arguments, None if they cannot be read; some servers send them as an object."""
     for _ in range(2):  # they may be encoded twice
-        text = _TOKEN_BEHIND.sub("", arguments).strip() if isinstance(arguments, str) else ""
+        text = _AROUND.sub("", arguments).strip() if isinstance(arguments, str) else ""
         while text:  # some servers send `{}` before a stream of arguments, or all of them again after it
             try:
                 arguments, length = _DECODER.raw_decode(text)

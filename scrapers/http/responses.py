@@ -120,7 +120,7 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     if re.fullmatch(r"\d{1,9}(\.\d+)?", value.strip()):
         return float(value)
     try:
-        time = parsedate_to_datetime(value)
+        time = datetime.fromisoformat(value) if value[:4].isdigit() else parsedate_to_datetime(value)
     except (ValueError, OverflowError):  # a year of twenty digits
         return None
     return max(0.0, (time.replace(tzinfo=time.tzinfo or UTC) - now).total_seconds())

@@ -78,6 +78,7 @@ REFUSALS = [
     ("triton", "input sequence length 5000 exceeds the maximum 4096", 4096, 5000),
     ("novita", "max_total_tokens 5000 exceed the limit 4096", 4096, None),
     ("gemini-bytes", "Request payload size exceeds the limit: 20971520 bytes.", None, None),
+    ("ollama-cloud", "context length exceeded: requested 140000 tokens, model supports 131072", 131072, 140000),
     ("zhipu", "输入内容过长，超过模型限制", None, None),
     ("openai-characters", "Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576", None,
      None),
@@ -116,6 +117,10 @@ def test_llama_cpps_fields_are_read() -> None:
         ),
         (413, "Request too large for model on tokens per minute (TPM): Limit 6000"),
         (400, "max_tokens: 32000 > 9000, which is the maximum allowed number of output tokens for this model"),
+        (
+            400,
+            "`max_tokens` must be <= `8192`, the maximum value for it is less than the `context_window` for this model",
+        ),
         (400, "Unknown model gpt-x"),
         (400, "input was flagged by moderation"),
     ],

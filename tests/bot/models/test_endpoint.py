@@ -81,15 +81,17 @@ async def test_token_limit_is_sent_under_the_name_that_the_endpoint_knows() -> N
     assert endpoint.requests[2].body["max_completion_tokens"] == 50
 
 
-TOO_MANY = [
-    "max_tokens is too large: {n}. This model supports at most 9000 completion tokens, whereas you provided {n}.",
-    "max_tokens: {n} > 9000, which is the maximum allowed number of output tokens for this model",
-    "Invalid max_tokens value, the valid range of max_tokens is [1, 9000]",
-]
+TOO_MANY = {
+    "openai": "max_tokens is too large: {n}. This model supports at most 9000 completion tokens, whereas you provided {n}.",
+    "anthropic": "max_tokens: {n} > 9000, which is the maximum allowed number of output tokens for this model",
+    "deepseek": "Invalid max_tokens value, the valid range of max_tokens is [1, 9000]",
+    "groq": "`max_tokens` must be less than or equal to `9000`, the maximum value is less than the `context_window`",
+    "without a number": "max_tokens is too large for model-4096",
+}
 
 
-@pytest.mark.parametrize("words", TOO_MANY, ids=["openai", "anthropic", "deepseek"])
-async def test_a_longer_answer_than_the_model_writes_is_asked_for_in_halves_until_it_fits(words: str) -> None:
+@pytest.mark.parametrize("words", TOO_MANY.values(), ids=TOO_MANY)
+async def test_a_longer_answer_than_the_model_writes_is_asked_for_as_long_as_it_may_be(words: str) -> None:
     def script(request: Request) -> Reply:
         most = request.body["max_tokens"]
         return failure(400, words.format(n=most), "invalid_value") if most > 9000 else Reply(GOOD)
@@ -98,7 +100,20 @@ async def test_a_longer_answer_than_the_model_writes_is_asked_for_in_halves_unti
         async with model_at(endpoint.url, max_tokens=32_000) as model:
             for _ in range(2):
                 assert (await model.complete(Question(), role="coder", limits=CallLimits())).answer.value == 7
-    assert [r.body["max_tokens"] for r in endpoint.requests] == [32_000, 16_000, 8_000, 8_000]
+    lengths = [9_000] if "9000" in words else [16_000, 8_000]
+    assert [r.body["max_tokens"] for r in endpoint.requests] == [32_000, *lengths, lengths[-1]]
+
+
+async def test_a_prompt_that_leaves_too_little_of_the_context_shortens_no_later_answer() -> None:
+    def script(request: Request) -> Reply:
+        is_long = len(request.last) > 5_000 and request.body["max_tokens"] > 9000
+        return failure(400, "the request exceeds the available context size") if is_long else Reply(GOOD)
+
+    with ScriptedEndpoint(script) as endpoint:
+        async with model_at(endpoint.url, max_tokens=32_000) as model:
+            for text in ("x" * 9_000, "x"):
+                await model.complete(Question(text), role="coder", limits=CallLimits())
+    assert [r.body["max_tokens"] for r in endpoint.requests] == [32_000, 16_000, 8_000, 32_000]
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])

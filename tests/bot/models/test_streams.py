@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from bot.models import CallLimits, Completion, Usage
-from state.errors import BrokenOff, EndpointSilent, ModelError, ModelMisconfigured, ModelUnavailable
+from state.errors import (
+    BrokenOff,
+    EndpointBusy,
+    EndpointSilent,
+    ModelError,
+    ModelMisconfigured,
+    ModelRefused,
+    ModelUnavailable,
+)
 from tests.bot.models.parts import GOOD, KEY, Question, Turn, Value, model_at
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, chunk, failure
 
@@ -110,6 +118,17 @@ async def test_an_end_without_the_connections_end_or_before_an_error_is_an_end()
         [call(0, id="a", name="bash", arguments="{}"), call(0, arguments='{"command": "ls"}')],
         [call(0, id="a", name="bash", arguments='{"command": "ls"}')] * 2,
         [chunk({"tool_calls": [{"id": "a", "name": "bash", "input": {"command": "ls"}}]})],
+        [
+            chunk({"function_call": {"name": "bash", "arguments": '{"comma'}}),
+            chunk({"function_call": {"arguments": 'nd": "ls"}'}}),
+        ],
+        [chunk({"content": [{"type": "tool_use", "id": "a", "name": "bash", "input": {"command": "ls"}}]})],
+        [
+            chunk(
+                {"tool_calls": {"index": 0, "id": "a", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}}
+            )
+        ],
+        [call(0, id="a", name="bash", arguments='```json\n{"command": "ls"}\n```')],
     ],
     ids=[
         "as OpenAI",
@@ -122,6 +141,10 @@ async def test_an_end_without_the_connections_end_or_before_an_error_is_an_end()
         "after an empty object",
         "sent twice",
         "without its function",
+        "as functions were called before",
+        "as a part of the text",
+        "without a list",
+        "in a fence",
     ],
 )
 async def test_a_tool_call_in_pieces_is_one_command(pieces: list[object]) -> None:
@@ -231,6 +254,14 @@ async def test_tokens_that_were_reported_midway_do_not_hide_what_came_after() ->
         ([json.dumps({"error": {"message": "no such key", "status": 401}})], ModelMisconfigured),
         ([[{"error": {"message": "no such key", "code": 401}}]], ModelMisconfigured),
         (['event: error\ndata: {"message": "no such key", "code": 401}\n\n'], ModelMisconfigured),
+        (["event: error\ndata: timed out\n\n"], ModelUnavailable),
+        (['error: {"code": 400, "message": "no such model"}\n\n'], ModelMisconfigured),
+        ([{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}], EndpointBusy),
+        (
+            [{"choices": None, "base_resp": {"status_code": 1004, "status_msg": "login fail: no API secret key"}}],
+            ModelMisconfigured,
+        ),
+        ([{"code": "Throttling", "message": "Requests are throttled"}], EndpointBusy),
         ([{"error": "Unexpected endpoint or method. (POST /chat/completions)"}], ModelMisconfigured),
         ([chunk({"role": "assistant", "content": ""})], ModelUnavailable),
         ([DONE], ModelUnavailable),
@@ -292,6 +323,25 @@ async def test_a_stream_under_another_content_type_is_read(start: str, form: str
         assert (await ask(endpoint)).text == GOOD
 
 
+FIRST, SECOND = (
+    f"data: {json.dumps(event)}\n" for event in (chunk({"content": GOOD[:9]}), chunk({"content": GOOD[9:]}, "stop"))
+)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        f"\ufeff{FIRST}\n{SECOND}\n{DONE}",
+        f"{FIRST}{SECOND}data: [DONE]",
+        f"data: keep-alive\n\n{FIRST}\ndata: null\n\n{SECOND}\n{DONE}",
+        f"{FIRST}\n{SECOND}\n{DONE}{FIRST}\n",
+    ],
+    ids=["with a mark of its byte order", "without empty lines", "with other words", "with more after its end"],
+)
+async def test_a_stream_is_read_as_servers_write_it(stream: str) -> None:
+    assert (await said(stream)).text == GOOD
+
+
 async def test_a_reason_that_says_null_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.models.chat._AFTER_END", 0.2)
     events = [
@@ -304,14 +354,15 @@ async def test_a_reason_that_says_null_is_no_end(monkeypatch: pytest.MonkeyPatch
         assert len(endpoint.requests) == 1
 
 
+WHOLE = {"choices": [{"index": 0, "message": {"role": "assistant", "content": GOOD}, "finish_reason": "stop"}]}
+
+
 async def test_a_stream_of_one_whole_answer_is_read() -> None:
-    whole = {"choices": [{"index": 0, "message": {"role": "assistant", "content": GOOD}, "finish_reason": "stop"}]}
-    assert (await said(whole, DONE)).text == GOOD
+    assert (await said(WHOLE, DONE)).text == GOOD
 
 
 async def test_an_answer_that_the_last_event_repeats_is_read_once() -> None:
-    whole = {"choices": [{"index": 0, "message": {"role": "assistant", "content": GOOD}, "finish_reason": "stop"}]}
-    assert (await said(*HALF, chunk({"content": GOOD[20:]}), whole, DONE)).text == GOOD
+    assert (await said(*HALF, chunk({"content": GOOD[20:]}), WHOLE, DONE)).text == GOOD
 
 
 @pytest.mark.parametrize("content", [[GOOD], {"type": "text", "text": GOOD}])
@@ -321,6 +372,25 @@ async def test_content_in_other_forms_is_read_in_streams_and_whole_answers(conte
     whole = {"choices": [other, {"index": 0, "message": {"content": content}, "finish_reason": {"type": "stop"}}]}
     with ScriptedEndpoint([Reply(body="\ufeff" + json.dumps(whole))]) as endpoint:
         assert (await ask(endpoint)).text == GOOD
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        [WHOLE],
+        {"code": 0, "msg": "ok", "data": WHOLE},
+        {"choices": [{"index": "0", "message": GOOD, "finish_reason": "stop"}]},
+    ],
+    ids=["in a list", "in an object", "as a text"],
+)
+async def test_a_whole_answer_is_read_as_gateways_wrap_it(form: object) -> None:
+    with ScriptedEndpoint([Reply(body=form)]) as endpoint:
+        assert (await ask(endpoint)).text == GOOD
+
+
+async def test_a_refusal_among_the_parts_is_one() -> None:
+    with pytest.raises(ModelRefused, match="it refused: no"):
+        await said(chunk({"content": [{"type": "refusal", "refusal": "no"}]}, "stop"))
 
 
 async def test_an_endpoint_that_only_streams_is_asked_for_streams_alone() -> None:
