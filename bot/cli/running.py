@@ -15,7 +15,7 @@ from bot.evaluation.answers.findings import grouped_findings
 from bot.execution.folder import RunFolder
 from bot.replay.run_queue import Failed, Job, RunOutcome, run_each
 from bot.report.result import RunResult
-from bot.report.words import beside_simple, disbelief, duration, interval, medal, money, percent, unbeaten
+from bot.report.words import beside_simple, disbelief, duration, interval, medal, money, origin, percent, unbeaten
 from bot.report.words import verdict as verdict_of
 from sandbox.leases import Leases
 from sandbox.leftovers import find_orphaned_resources
@@ -56,11 +56,14 @@ def outcome_line(result: RunResult | Failed) -> str:
     """Return the outcome of a run, or its error, in one line."""
     if isinstance(result, Failed):
         return f"{result.status}: {result.error}"
-    outcome = (
-        f"beats {percent(result.win_rate)} of the teams, {result.medal or 'no'} medal"
-        if result.valid_submission
-        else f"no valid submission: {result.message or result.prediction_note}"
-    )
+    name = origin(result)
+    if result.baseline_submitted:
+        outcome = f"no submission of its own, only {name}"
+    elif result.valid_submission:
+        medal_text = f"{result.medal or 'no'} medal"
+        outcome = ", ".join(filter(None, (f"beats {percent(result.win_rate)} of the teams", medal_text, name)))
+    else:
+        outcome = f"no valid submission: {result.message or result.prediction_note}"
     return f"{outcome}; {duration(result.wall_seconds)}, {money(result.llm.cost_usd)}"
 
 
@@ -139,6 +142,7 @@ def _row(result: RunResult | Failed) -> tuple[str, ...]:
     rank: str = medal(result) or ("above median" if result.above_median else "none")
     if result.n_teams < 2 or disbelief(result):
         rank = "one team" if result.n_teams < 2 else "not counted"
+    rank = ", ".join(filter(None, (rank, origin(result))))
     work = f"{result.wall_seconds:.0f} s, {plural(result.nodes, 'node')}, {plural(result.llm.calls, 'model call')}"
     cost = "unknown cost" if result.llm.cost_usd is None else f"${result.llm.cost_usd:.2f}"
     score, win_rate = number(result.score), f"{result.win_rate:.1%}"

@@ -16,6 +16,8 @@ from state.store import Store
 from state.tables import ExperimentRow
 
 Kind = Literal["model", "stack", "portfolio", "ensemble"]
+PLAIN_NOTE = "plain features from the engine"
+"""Note of portfolio models on features that the engine makes itself."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Experiment:
     def complete(self) -> bool:
         """Whether it may be chosen: it predicts all folds, the validation rows and the test rows, and is not withdrawn."""
         return self.result.folds is None and self.result.arrays.test is not None and not self.withdrawn
+
+    @property
+    def is_engines(self) -> bool:
+        """Whether it owes nothing to a coder."""
+        return self.note == PLAIN_NOTE
 
     @property
     def has_score(self) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from bot.engine.experiment import Experiment
+from bot.engine.experiment import PLAIN_NOTE, Experiment
 from bot.engine.experiments import ROLES, ExperimentLog, LabPosition, Logged
 from bot.engine.results import newest_blend, present_ensemble
 from bot.evaluation.answers.experiments import FitRows
@@ -158,7 +158,7 @@ class PortfolioFits:
             files = {path.stem: path for path in folder.glob("*.npz")}
             if not files:
                 raise InvalidSubmission(f"no features were written: {_last_line(outcome.output)}")
-            await self.add(PLAIN, files, position, note="plain features from the engine")
+            await self.add(PLAIN, files, position, note=PLAIN_NOTE)
 
     def withdraw(self, name: str) -> bool:
         """Fit no more models on these features; return whether this name was requested."""

@@ -199,6 +199,7 @@ class RunResult(LiveGrade):
     boldest: FinalFile | None = None
     """Of all that predicts something else, the best by its hold-out score and one standard error; of a replay alone."""
     baseline_submitted: bool = False
+    """Whether what was submitted is the engine's work alone: its baseline, or an ensemble of its own models."""
     self_reported: str | None = None
     """Why validation scores are those that scripts printed; None: the evaluator computed them."""
     validation_score: float | None
@@ -277,6 +278,16 @@ class RunResult(LiveGrade):
             finding.guard == "constant" and finding.node == self.chosen_node and finding.verdict == "suspicious"
             for finding in self.guards
         )
+
+    @property
+    def own_work(self) -> "RunResult":
+        """What the agent achieved itself: nothing if the engine's baseline was submitted."""
+        if not self.baseline_submitted:
+            return self
+        medals = dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), False)
+        missing = dict.fromkeys(("score", "seconds_to_bronze"), None)
+        curves = {"best_over_time": (), "best_over_money": ()}
+        return self.model_copy(update={"valid_submission": False, "win_rate": 0.0, **medals, **missing, **curves})
 
     @property
     def doubts(self) -> tuple[NodeFinding, ...]:

@@ -13,8 +13,9 @@ from bot.budgets.figures import figures, share
 from bot.community.reproduction.reproducing import kernel_figures, why_no_more
 from bot.engine.attempts import blend_of, load_tree
 from bot.engine.context import RunContext
+from bot.engine.experiment import experiments_in
 from bot.engine.run_record import RunRecord
-from bot.engine.tree import NodeView, Tree
+from bot.engine.tree import BASELINE, NodeView, Tree
 from bot.evaluation.answers import GradeReport, HiddenScore
 from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.client.worker import Worker
@@ -134,6 +135,7 @@ async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun
         holdout = _hidden(graded, node) if final.source == "refit" else None
         lost = None if hidden is None or holdout is None else context.card.oriented(holdout - hidden)
         new_bests = gains(record, graded.nodes, {candidate.id for candidate in tree.candidates()})
+        engines = {BASELINE, *(e.node for e in experiments_in(session, run.id) if e.is_engines)}
         late_findings = tuple(NodeFinding(**asdict(finding), node=node) for finding in graded.findings)
         return RunResult(
             **grade,
@@ -166,7 +168,9 @@ async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun
             prediction_note=final.note,
             safest=None if node is None or final.source is None else _final_file(tree[node], hidden),
             boldest=None if bold is None else _final_file(tree[bold], _hidden(graded, bold)),
-            baseline_submitted=final.is_baseline,
+            baseline_submitted=final.source is not None
+            and node is not None
+            and engines.issuperset(tree.scripts_of(node)),
             self_reported=context.executor.self_reported,
             validation_score=None if node is None else tree[node].score,
             validation_interval=interval,

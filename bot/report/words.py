@@ -210,6 +210,18 @@ def beside_simple(result: RunResult) -> Iterator[str]:
         yield f"Scores on rows withheld from the run: result {score(result.score)}; {scores}."
 
 
+def not_its_own(baselines: int, constants: int) -> str:
+    """Write how many runs submitted the engine's baseline, and how many a constant; 0 if none did."""
+    counts = ((baselines, "baseline"), (constants, "constant"))
+    return ", ".join(f"{count} {kind}" for count, kind in counts if count) or "0"
+
+
+def origin(result: RunResult) -> str:
+    """Name what was submitted if it is the engine's baseline or a constant; else empty."""
+    names = ((result.baseline_submitted, "the engine's baseline"), (result.constant_submitted, "a constant"))
+    return ", ".join(name for holds, name in names if holds)
+
+
 def verdict(result: RunResult) -> str:
     """Sum up the run's outcome in one sentence, after one that names a constant."""
     constant = "A constant was submitted: all rows have the same prediction. " if result.constant_submitted else ""

@@ -10,7 +10,7 @@ from sqlmodel import col, select
 from bot.engine.attempts import load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
-from bot.engine.tree import BASELINE, NodeView, Tree
+from bot.engine.tree import NodeView, Tree
 from bot.evaluation.answers import NodeScore
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import kept_execution
@@ -97,11 +97,6 @@ class FinalSubmission:
     """Why this file, in one sentence."""
     boldest: int | None = None
     """What might be best of all else that could be submitted; what was submitted is the safest."""
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether the baseline was submitted."""
-        return self.source is not None and self.node == BASELINE
 
 
 async def make_final_submission(

@@ -13,11 +13,11 @@ from bot.cli.running import outcome_line
 from bot.execution.folder import RunFolder
 from bot.replay.run_queue import Failed, RunOutcome
 from bot.report.result import RunResult
-from bot.report.words import NO_VALUE, duration, money, percent
+from bot.report.words import NO_VALUE, duration, money, not_its_own, percent
 from bot.research.bench.bench import Bench, PlannedRun, contender_of
 from bot.research.bench.spending import BenchSpending, spent_by
 
-_COLUMNS = ("runs", "failed", "valid", "teams beaten", "medals", "time", "cost")
+_COLUMNS = ("runs", "failed", "valid", "teams beaten", "medals", "not its own", "time", "cost")
 
 
 class BenchProgress:
@@ -67,7 +67,7 @@ class BenchProgress:
 
 
 def _figures(results: Sequence[RunResult | Failed], planned: int) -> tuple[str, ...]:
-    finished = [r for r in results if isinstance(r, RunResult)]
+    finished = [r.own_work for r in results if isinstance(r, RunResult)]
     costs = [r.llm.cost_usd for r in finished if r.llm.cost_usd is not None]
     return (
         f"{len(results)} of {planned}",
@@ -75,6 +75,7 @@ def _figures(results: Sequence[RunResult | Failed], planned: int) -> tuple[str, 
         str(sum(r.valid_submission for r in finished)),
         percent(fmean(r.win_rate for r in finished)) if finished else NO_VALUE,
         str(sum(r.any_medal for r in finished)),
+        not_its_own(sum(r.baseline_submitted for r in finished), sum(r.constant_submitted for r in finished)),
         duration(sum(r.wall_seconds for r in finished)),
         money(sum(costs)) if len(costs) == len(finished) else money(None),
     )

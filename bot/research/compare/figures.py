@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from bot.report.result import RunResult
+from bot.report.words import not_its_own
 from bot.research.compare.runs import Cells
 from bot.research.contender import Contender
 
@@ -44,8 +45,7 @@ class Figures:
     @property
     def not_its_own(self) -> str:
         """How many runs submitted the engine's baseline, and how many a constant."""
-        counts = ((self.baselines, "baseline"), (self.constants, "constant"))
-        return ", ".join(f"{count} {kind}" for count, kind in counts if count) or "0"
+        return not_its_own(self.baselines, self.constants)
 
 
 def win_rate(result: RunResult) -> float:

@@ -109,10 +109,10 @@ def _cells(comparison: Comparison, competition: str) -> list[Cell]:
 
 
 def _medals(results: list[RunResult]) -> str:
-    """Write the medals of some runs, such as `2 silver, 1 bronze`, and how many submitted nothing valid, or the baseline."""
+    """Write the medals of some runs, such as `2 silver, 1 bronze`, and how many submitted nothing valid or not their own."""
     won = [result.medal for result in results if result.medal]
     counts = [f"{won.count(medal)} {medal}" for medal in ("gold", "silver", "bronze") if medal in won]
     baselines = sum(result.baseline_submitted for result in results)
     invalid = sum(not result.valid_submission for result in results) - baselines
-    failures = ((invalid, "invalid"), (baselines, "baseline"))
-    return ", ".join([*counts, *(f"{count} {kind}" for count, kind in failures if count)])
+    others = words.not_its_own(baselines, sum(result.constant_submitted for result in results))
+    return ", ".join([*counts, *([f"{invalid} invalid"] if invalid else []), *([others] if others != "0" else [])])

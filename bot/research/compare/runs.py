@@ -86,7 +86,7 @@ def read_runs(paths: Sequence[Path]) -> Runs:
         else:
             cell = cells.setdefault((result.competition_id, result.seed), {})
             contender = Contender(result.agent, result.variant, result.model)
-            cell[contender] = (*cell.get(contender, ()), own_work(result))
+            cell[contender] = (*cell.get(contender, ()), result.own_work)
     incomplete = [
         *([f"{plural(unfinished, 'run')} without a final result left out: {_FINISHED_BY}"] if unfinished else []),
         *([f"{plural(live, 'live run')} left out: there is no hidden test data to grade them on"] if live else []),
@@ -95,16 +95,6 @@ def read_runs(paths: Sequence[Path]) -> Runs:
     if not cells:
         raise UsageError(". ".join([f"no finished replays in {', '.join(map(str, paths))}", *incomplete]))
     return Runs(cells, tuple(incomplete))
-
-
-def own_work(result: RunResult) -> RunResult:
-    """Return what a run's agent achieved itself: nothing if the engine's baseline was submitted."""
-    if not result.baseline_submitted:
-        return result
-    medals = dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), False)
-    missing = dict.fromkeys(("score", "seconds_to_bronze"), None)
-    curves = {"best_over_time": (), "best_over_money": ()}
-    return result.model_copy(update={"valid_submission": False, "win_rate": 0.0, **medals, **missing, **curves})
 
 
 def _folders(paths: Sequence[Path]) -> Iterator[RunFolder]:

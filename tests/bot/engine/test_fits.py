@@ -155,7 +155,7 @@ async def test_models_are_fitted_on_features_of_the_engines_own_once_a_lab_is_op
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
         made = {one.name: one.result.score for one in experiments(context).all()}
-        assert made.keys() == {f"{PLAIN}/{name}" for name in FEW}
+        assert made.keys() == {f"{PLAIN}/{name}" for name in FEW} and experiments(context).all()[0].is_engines
         assert made[f"{PLAIN}/linear"] < 0.6, "rows and labels belong together"
 
 

@@ -55,6 +55,14 @@ def test_a_terminal_has_a_row_for_each_agent_and_a_line_of_what_is_done_now(plac
     assert "2 of 12 runs, used 9 min 50 s, $0.5000" in text
 
 
+def test_the_engines_baseline_counts_for_no_agent(place: Path) -> None:
+    bench = prepare_bench(planned(place), HERE, 0, NOW)
+    finish(bench, 0, baseline_submitted=True, prediction_source="holdout")
+    assert "comind: no submission of its own, only the engine's baseline; 9 min" in shown(bench, terminal=False)
+    row = next(line for line in shown(bench, terminal=True).splitlines() if line.startswith("│ comind  "))
+    assert [cell.strip() for cell in row.split("│")[3:8]] == ["0", "0", "0.0%", "0", "1 baseline"]
+
+
 def test_while_runs_are_under_way_each_has_a_line(place: Path) -> None:
     bench = prepare_bench(planned(place), HERE, 0, NOW)
     finish(bench, 0)

@@ -3,13 +3,13 @@
 import random
 import re
 from itertools import permutations
+from operator import attrgetter
 
 import pytest
 
 from bot.research.compare.comparison import Comparison, compare
 from bot.research.compare.page import outcomes_table, spent_table
 from bot.research.compare.plots import over_money, over_time
-from bot.research.compare.runs import own_work
 from bot.research.compare.verdict import conclusion, points, verdict
 from tests.bot.research.compare.simulated import COMPETITIONS, bench, result, runs_of
 
@@ -84,7 +84,7 @@ def test_the_engines_baseline_counts_as_no_submission_and_a_constant_is_named() 
     found = compare(
         runs_of(
             map(
-                own_work,
+                attrgetter("own_work"),
                 [
                     result("wine", "aide", 0, 0.9, baseline_submitted=True, prediction_source="holdout"),
                     result(

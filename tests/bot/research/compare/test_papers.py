@@ -6,7 +6,6 @@ import pytest
 
 from bot.research.compare.comparison import compare
 from bot.research.compare.papers import PaperTable, paper_tables
-from bot.research.compare.runs import own_work
 from tests.bot.research.compare.simulated import bench, result, runs_of
 
 
@@ -54,7 +53,7 @@ def test_tiers_have_the_best_and_the_mean_of_a_competitions_runs() -> None:
 def test_a_run_that_handed_in_the_baseline_is_marked_and_beats_no_team() -> None:
     """What the engine made is no work of AIDE+Code's, whatever it scores."""
     one = result("leaf-classification", "aide-code", 0, 0.9, baseline_submitted=True)
-    found = {table.title.partition(":")[0]: table for table in paper_tables(compare(runs_of([own_work(one)])))}
+    found = {table.title.partition(":")[0]: table for table in paper_tables(compare(runs_of([one.own_work])))}
     assert found["CoMind v1, table 1"].columns[1] == ("aide-code [1 baseline]", "ours")
     assert found["CoMind v1, table 1"].rows[0][1][1] == "0.000 (1)"
     assert cells(found["MLE-bench"], "ours")[0][0] == "aide-code [1 baseline], with community"
