@@ -27,6 +27,8 @@ SHORTEST_EXECUTION = 5.0
 LEAST_BASELINE, BUSY_BASELINE = 60.0, 0.9
 """Seconds for the baseline in a short run, as its libraries load slowly: at most a third of the rest; on a busy machine more,
 up to this share."""
+SPARE_BASELINE_SHARE, LONGEST_SPARE_BASELINE = 0.1, 300.0
+"""Share of a run, and seconds, for a baseline that is submitted only if the agent has nothing else."""
 SHORTEST_SHARE = 0.5
 """A new script with less than this share of the best one's seconds can hardly beat it."""
 SAMPLE_SHARE = 1 / 3
@@ -121,11 +123,14 @@ class RunBudget:
         """Seconds reserved for a refit, per second of the hold-out run."""
         return REFIT_SLACK * self.growth
 
-    def baseline_seconds(self) -> float:
+    def baseline_seconds(self, *, spare: bool = False) -> float:
         """Return the time limit of the baseline, which starts however late it is.
 
-        It may use the time for the refit and the exit: without it there is nothing to submit.
+        It may use the time for the refit and the exit: without it there is nothing to submit. A `spare` one is brief, as the
+        agent's scripts may need its cores.
         """
+        if spare:
+            return max(SHORTEST_EXECUTION, min(SPARE_BASELINE_SHARE * self.seconds, LONGEST_SPARE_BASELINE))
         slowness = self.slowness()
         min_seconds = min(LEAST_BASELINE * slowness, self.seconds_left() * min(BUSY_BASELINE, slowness / 3))
         return max(self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.seconds_left() / 2), min_seconds)

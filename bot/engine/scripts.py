@@ -67,7 +67,10 @@ async def run_script(
         if trial.fault is not None and not _doubtful(context, node, trial.fault):
             _end(context, node, trial, start)
             return
-    seconds = context.budget.baseline_seconds() if limits is None else seconds_left(context, best, limits)
+    if limits is None:
+        seconds = context.budget.baseline_seconds(spare=context.tree_cache.spare_baseline)
+    else:
+        seconds = seconds_left(context, best, limits)
     execution = await context.executor.execute(
         node, script.code, GUARDED, seconds, reference=reference, lease=lease, idle=idle
     )

@@ -112,9 +112,11 @@ class SolutionSearch:
         fits = None if portfolio is None else asyncio.create_task(self._fit_portfolio(portfolio))
         baseline: asyncio.Task[None] | None = None
         try:
-            if self._strategy.opens_labs and self._context.budget.labs:
-                # Coders need not wait: it runs in their idle time.
-                baseline = asyncio.create_task(self._idle_baseline())
+            idle = self._strategy.opens_labs and self._context.budget.labs
+            if idle or self._context.tree_cache.spare_baseline:
+                # Neither coders nor an agent that ignores it need to wait.
+                baseline = asyncio.create_task(self._baseline_beside(idle=idle))
+                await asyncio.sleep(0)  # its node counts as a step from now on
             else:
                 await self._baseline()
             self._queue_unfinished()
@@ -186,13 +188,13 @@ class SolutionSearch:
             while self._running and not self._stop.is_set():
                 await self._wait()
 
-    async def _idle_baseline(self) -> None:
-        """Write and score the baselines in the idle time of labs; a failure ends nothing."""
+    async def _baseline_beside(self, *, idle: bool) -> None:
+        """Write and score the baselines beside the search, in the idle time of labs or as scripts; a failure ends nothing."""
         context = self._context
         for node, script in self._baselines():
-            context.say(f"node {node}, in idle time: {script.plan}")
+            context.say(f"node {node}, {'in idle time' if idle else 'beside the others'}: {script.plan}")
             try:
-                await run_script(context, node, script, None, idle=True)
+                await run_script(context, node, script, None, idle=idle)
             except (BotError, OSError) as error:
                 await self._fail(node, str(error))
 
@@ -222,8 +224,9 @@ class SolutionSearch:
         await portfolio.keep_fitting()
 
     async def _end_beside(self, baseline: asyncio.Task[None]) -> None:
-        """Wait for the baseline if there is nothing else to submit; else end it."""
-        if self.tree().best_candidate() is None and not self.interrupted:
+        """Wait for the baseline if there is nothing else to submit, or the time is not the budget; else end it."""
+        has_time = self._context.budget.steps is not None and self._context.tree_cache.spare_baseline
+        if (has_time or self.tree().best_candidate() is None) and not self.interrupted:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(baseline), max(1.0, self._context.budget.seconds_left()))
         baseline.cancel()

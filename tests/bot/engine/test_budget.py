@@ -39,6 +39,8 @@ def test_the_baseline_is_started_however_late_it_is():
     assert late == pytest.approx([29.6 / 3, 5.3, 5.0]), "a third of what is left of a short run"
     busy = RunBudget(Elapsed(50.0), 240.0, None, slowness=lambda: 8.0)
     assert busy.baseline_seconds() == 0.9 * busy.seconds_left(), "on a busy machine nearly all of it"
+    spare = [RunBudget(Elapsed(0.0), seconds, None).baseline_seconds(spare=True) for seconds in (20.0, 120.0, 18_000.0)]
+    assert spare == [5.0, 12.0, 300.0], "hardly anything of an agent's time"
 
 
 def test_time_is_left_out_of_what_a_policy_sees_where_steps_are_the_budget():
