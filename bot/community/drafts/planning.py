@@ -75,6 +75,9 @@ async def plan_drafts(
     try:
         answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{first}")
     except ModelRefused as error:
+        if begun:
+            # The coder goes on with the text that it has; a plain one would be no news.
+            return
         context.say(f"planning failed, so a plain draft is used: {error}")
         answer = plain_drafts(prompt)
     _keep(context, round_number, first, prompt, answer, begun=begun)

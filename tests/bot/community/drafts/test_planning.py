@@ -162,6 +162,15 @@ async def test_a_refused_plan_becomes_a_plain_draft_and_the_one_beside_it_starts
     assert second.codebase_node is None
 
 
+async def test_a_refused_plan_leaves_a_draft_that_is_worked_on_as_it_is(store: Store):
+    here = context(store, Scripted(plans("A first solution"), ModelRefused("no"), plans("From the posts")))
+    await plan_drafts(here, 1, 1, room)
+    await plan_drafts(here, 1, 1, room, begun=True)
+    assert draft_row(here, 1).title == "A first solution"
+    await plan_drafts(here, 1, 1, room, begun=True)
+    assert draft_row(here, 1).title == "From the posts"
+
+
 @pytest.mark.parametrize("parents", [(), (1,)])
 async def test_a_plan_is_made_from_entries_of_the_knowledge_base_which_date_the_draft_unless_they_are_younger(
     store: Store, parents: tuple[int, ...]
