@@ -201,14 +201,16 @@ class LabsBriefing:
         node_ids = [n.id for n in tree.of_draft(action.draft_id or 0) if n.state in ("valid", "buggy")]
         attempts = [attempt(context, n) for n in node_ids if n not in unscored]
         report, components = row.report, list(await measured_parts(context, attempts, draft.codebase_node))
+        parts = experiments(context, node)
+        limits, next_step = conclusions(parts)
         if text := report.get("components"):
             components.append(ComponentNote(name="according to its coder", analysis=text))
         answer = ReportAnswer(
             method=(report.get("method") or built(context, node, attempts) or draft.description)[:6_000],
-            components=(*components, *experiments(context, node)),
+            components=(*components, *parts),
             numbers=numbers(attempts),
-            limitations="; ".join(filter(None, (report.get("limitations"), row.reason))),
-            next_steps=report.get("next") or ensemble_gaps(context, tree),
+            limitations="; ".join(filter(None, (report.get("limitations") or limits, row.reason))),
+            next_steps=report.get("next") or " ".join(filter(None, (next_step, ensemble_gaps(context, tree)))),
         )
         known_at = max(draft.known_at, context.card.enabled_at)
         work = context.executor.folder.labs / f"lab{node}" / "work"
@@ -237,9 +239,10 @@ def built(context: RunContext, lab: int, attempts: Sequence[NodeFeedback]) -> st
 
 
 def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:
-    """Return a lab's experiments that were compared with another one, the clearest differences first."""
+    """Return a coder's experiments that were compared with another one, the clearest differences first."""
     by_name = {} if context.experiments is None else {e.name: e for e in context.experiments.all()}
-    comparisons = [(e, e.result.gain) for e in by_name.values() if e.lab == lab and e.result.gain is not None]
+    own = [e for e in by_name.values() if e.lab == lab and e.kind != "portfolio"]
+    comparisons = [(e, e.result.gain) for e in own if e.result.gain is not None]
     comparisons.sort(key=lambda pair: -abs(pair[1].value) / (pair[1].std_error or math.inf))
     ideas = {idea.number: idea.text for idea in idea_texts(context)}
 
@@ -261,6 +264,18 @@ def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:
         )
         parts.append(part)
     return tuple(parts)
+
+
+def conclusions(parts: Sequence[ComponentNote]) -> tuple[str, str]:
+    """Return limitations and next steps by what experiments measured, if their coder states none; empty without any."""
+    gains = {part.name: part.gain or 0.0 for part in parts}
+    clear = {part.name for part in parts if abs(gains[part.name]) > 2 * (part.gain_error or math.inf)}
+    unclear = [name for name in gains if name not in clear]
+    gained = [name for name in gains if name in clear and gains[name] > 0]
+    return (
+        f"not beyond noise: {', '.join(unclear)}" if unclear else "",
+        f"Build on what gained beyond noise: {', '.join(gained)}." if gained else "",
+    )
 
 
 def _room(context: RunContext, best: float | None, execution_seconds: float, terms: LabTerms) -> Room:

@@ -1,9 +1,10 @@
 """What labs found and measured, in lines and reports made by code."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from bot.agents.comind.labs import experiments
+from bot.agents.comind.labs import conclusions, experiments
 from bot.agents.comind.lineage import conclusion, ensemble_gaps
 from bot.engine.experiment import Experiment
 from bot.engine.results import BlendSoFar
@@ -27,6 +28,7 @@ def test_the_clearest_comparisons_stand_first_and_credit_the_one_idea_that_they_
         experiment(4, "in-vain", Gain(-0.05, 0.01, "plain"), "idea 3 alone"),
         experiment(5, "both", Gain(0.03, 0.01, "plain"), "idea 1 and idea 4"),
         experiment(6, "of-another-lab", Gain(0.5, 0.01, "plain"), lab=3),
+        replace(experiment(7, "fit/trees", Gain(0.4, 0.01, "plain")), kind="portfolio"),
     ]
     context: Any = SimpleNamespace(experiments=SimpleNamespace(all=lambda: kept))
     found = experiments(context, 2)
@@ -36,6 +38,7 @@ def test_the_clearest_comparisons_stand_first_and_credit_the_one_idea_that_they_
         ("weak", None, 0.01),
     ]
     assert found[1].ideas == (1, 4)
+    assert conclusions(found) == ("not beyond noise: weak", "Build on what gained beyond noise: both.")
 
 
 def test_what_a_coder_concluded_stands_with_its_direction() -> None:
