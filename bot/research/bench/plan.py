@@ -87,6 +87,11 @@ class BenchPlan(ClosedModel):
         return frozenset(map(frozenset, self.comparisons))
 
     @property
+    def comparison_count(self) -> int:
+        """The number of pairs to compare."""
+        return len(self.compared_pairs) * max(1, len(self.models)) or math.comb(self.side_by_side, 2)
+
+    @property
     def each_seed(self) -> tuple[int, ...]:
         """The seeds, in order."""
         return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds

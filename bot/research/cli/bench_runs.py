@@ -21,8 +21,10 @@ from bot.research.bench.work import BenchWork
 from bot.research.cli.compare import print_comparison
 from bot.research.compare.comparison import compare
 from bot.research.compare.runs import read_runs
+from bot.research.compare.verdict import too_few
 from sandbox.locks import Lock, lock_within_seconds
 from state.errors import UsageError
+from state.words import plural
 
 
 def run_bench(plan: Path, file: Path | None, fleet: str | None, *, dry_run: bool, plain: bool, json: bool) -> None:
@@ -109,6 +111,8 @@ def _list(planned: Bench, *, json: bool) -> None:
     ]
     print_table(("", "competition", "seed", "agent", "time", "state"), cells, width=100)
     typer.echo(_intended(planned))
+    if caution := too_few(len(planned.plan.competitions), planned.plan.comparison_count):
+        typer.echo(f"This plan has {plural(len(planned.plan.competitions), 'competition')}. {caution}")
     spending, budget = sum(map(spent_by, planned.runs), BenchSpending()), planned.plan.budget
     if budget.time is not None:
         typer.echo(f"budget: {duration(budget.time)} of wall time, {duration(spending.seconds)} used")

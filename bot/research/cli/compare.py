@@ -99,7 +99,7 @@ def _record(comparison: Comparison) -> dict[str, Any]:
                 "any_medal": asdict(pair.medals),
                 "chance": pair.chance,
                 "settled": pair.settled,
-                "competitions_needed": pair.win_rate.competitions_needed(len(comparison.pairs)),
+                "competitions_needed": pair.win_rate.competitions_needed(comparison.comparisons),
             }
             for pair in comparison.pairs
         ],

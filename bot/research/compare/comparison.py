@@ -12,9 +12,6 @@ from bot.research.compare.runs import Cells, Runs
 from bot.research.contender import Contender
 from state.words import plural
 
-_LATE_FACTOR = 1.1
-"""Times its limit that a run may take before it is pointed out."""
-
 
 @dataclass(frozen=True)
 class Pair:
@@ -44,6 +41,8 @@ class Comparison:
     """One row per contender, the one that beats most teams first."""
     pairs: tuple[Pair, ...]
     """The planned pairs, or all that have a block in common, in the order of the rows."""
+    comparisons: int
+    """For which chances are corrected: the planned pairs, those without a run included."""
     cautions: tuple[str, ...]
     """What a reader must know before trusting the figures, a sentence each."""
 
@@ -91,12 +90,15 @@ def compare(runs: Runs, planned: Planned = ()) -> Comparison:
         if differences := paired_differences(runs.cells, first, second, win_rate):
             medals = difference(paired_differences(runs.cells, first, second, any_medal))
             pairs.append((first, second, difference(differences), medals))
-    chances = corrected([d.chance for _, _, d, _ in pairs])
+    # A plan that is half done is corrected for all of its pairs, so that its last runs make no difference.
+    comparisons = max(len(pairs), len(planned) * len({c.model for c in runs.contenders}))
+    chances = corrected([d.chance for _, _, d, _ in pairs], comparisons)
     return Comparison(
         runs,
         cells,
         tuple(rows),
         tuple(Pair(*pair, chance) for pair, chance in zip(pairs, chances, strict=True)),
+        comparisons,
         tuple(_cautions(runs, cells, whole=bool(shared))),
     )
 
@@ -113,10 +115,9 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
     if len(limits) > 1:
         yield f"Runs had different time limits: {', '.join(sorted(limits))}"
     if late_count := sum(
-        result.time_limit is not None and result.wall_seconds > _LATE_FACTOR * result.time_limit
-        for result in all_results
+        result.time_limit is not None and result.wall_seconds > result.time_limit for result in all_results
     ):
-        yield f"{plural(late_count, 'run')} exceeded the time limit by more than 10%, probably because the machine was busy"
+        yield f"{plural(late_count, 'run')} exceeded the time limit, probably because the machine was busy"
     for name in ("pace", "signals", "sandbox"):
         values = sorted({str(getattr(result, name)) for result in all_results})
         if len(values) > 1:

@@ -1,7 +1,9 @@
 """Paired differences between two contenders: their mean, an interval by bootstrap over competitions, and a test.
 
 Competitions are the units: the question is how the two would compare on others of the kind, which more seeds of one competition
-do not answer. Results are the same at each call.
+do not answer. A drawn competition keeps its pairs: drawing pairs again would count their noise twice, as the spread between
+competitions contains it (Davison and Hinkley 1997, Bootstrap Methods and Their Application, section 3.8). Results are the same
+at each call.
 """
 
 import math
@@ -118,9 +120,9 @@ def chance(units: Sequence[float]) -> float:
     return sum(abs(total) >= threshold for total in sums) / len(sums)
 
 
-def corrected(chances: Sequence[float]) -> list[float]:
-    """Return the chances of several tests, corrected for their number by Holm's method."""
+def corrected(chances: Sequence[float], comparisons: int) -> list[float]:
+    """Return the chances of several tests, corrected by Holm's method for the number of comparisons, those to come included."""
     order = sorted(range(len(chances)), key=lambda number: chances[number])
-    scaled = (min(1.0, (len(chances) - place) * chances[number]) for place, number in enumerate(order))
+    scaled = (min(1.0, (comparisons - place) * chances[number]) for place, number in enumerate(order))
     corrected_chance = dict(zip(order, accumulate(scaled, max), strict=True))
     return [corrected_chance[number] for number in range(len(chances))]

@@ -63,24 +63,31 @@ def conclusion(comparison: Comparison) -> str:
     """State what the sentence rests on: pairs, competitions, seeds and comparisons."""
     if not comparison.pairs:
         return "There are no pairs to compare."
-    seeds, count = len({seed for _, seed in comparison.cells}), len(comparison.pairs)
+    seeds, count = len({seed for _, seed in comparison.cells}), comparison.comparisons
     competitions = min(pair.win_rate.competitions for pair in comparison.pairs)
     pairs = sum(pair.win_rate.pairs for pair in comparison.pairs)
     basis = (
         f"Based on {plural(pairs, 'pair')} of runs on {plural(len(comparison.competitions), 'competition')} with "
         f"{plural(seeds, 'seed')}, corrected for {plural(count, 'comparison')}."
     )
-    if competitions < min_competitions(count):
-        return (
-            f"{basis} On fewer than {min_competitions(count)} competitions, no difference can be significant at {LEVEL:.0%}, "
-            "however large. The results hold for these competitions only. Fewer comparisons need fewer competitions."
-        )
+    if caution := too_few(competitions, count):
+        return f"{basis} {caution} The results hold for these competitions only."
     return f"{basis} The result holds for similar competitions, times and models; more seeds would add little."
+
+
+def too_few(competitions: int, comparisons: int) -> str:
+    """Say that no difference can be significant on so few competitions; empty if one can."""
+    if not comparisons or competitions >= min_competitions(comparisons):
+        return ""
+    return (
+        f"On fewer than {min_competitions(comparisons)} competitions, no difference can be significant at {LEVEL:.0%}, however "
+        "large. Fewer comparisons need fewer competitions."
+    )
 
 
 def competitions_needed(comparison: Comparison, pair: Pair) -> str:
     """Write the number of competitions at which a difference of a pair's size is significant; a dash if unknown."""
-    count = pair.win_rate.competitions_needed(len(comparison.pairs))
+    count = pair.win_rate.competitions_needed(comparison.comparisons)
     return NO_VALUE if count is None else f"{count:,}" if count < _MAX_COMPETITIONS else f"over {_MAX_COMPETITIONS:,}"
 
 

@@ -253,6 +253,7 @@ def test_a_dry_run_lists_the_runs_and_begins_none(bot: Bot, place: Path) -> None
     assert sum("to do" in line for line in lines) == 11
     assert sum("finished" in line for line in lines) == 2
     assert "12 runs in" in done.stdout
+    assert "This plan has 2 competitions. On fewer than 7 competitions, no difference can be significant" in done.stdout
     assert "take up to 11 min 00 s" in done.stdout.replace("\n", " ")
     assert "budget: 9 min 00 s of wall time, 9 min 50 s used" in done.stdout
     told = [json.loads(line) for line in bot("bench", place / "plan.toml", "--dry-run", "--json").stdout.splitlines()]

@@ -54,7 +54,7 @@ def test_of_four_equal_agents_hardly_ever_one_is_said_to_beat_another() -> None:
         found = rates(dict.fromkeys(names, 0.0), rng, seeds=1)
         pairs = [(one, other) for one, other in product(names, names) if one < other]
         units = [[two[one][0] - two[other][0] for two in found.values()] for one, other in pairs]
-        wrong += min(corrected([chance(each) for each in units])) < LEVEL
+        wrong += min(corrected([chance(each) for each in units], len(units))) < LEVEL
     assert wrong / (BENCHES // 2) <= 0.08
 
 
@@ -124,6 +124,7 @@ def test_an_interval_lies_within_its_units_and_holds_their_mean(units: list[floa
 
 
 def test_holms_correction_is_that_of_the_textbook() -> None:
-    assert corrected([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert corrected([0.9, 0.8]) == pytest.approx([1.0, 1.0])
-    assert corrected([0.02]) == [0.02]
+    assert corrected([0.01, 0.04, 0.03], 3) == pytest.approx([0.03, 0.06, 0.06])
+    assert corrected([0.9, 0.8], 2) == pytest.approx([1.0, 1.0])
+    assert corrected([0.02], 1) == [0.02]
+    assert corrected([0.01, 0.04], 3) == pytest.approx([0.03, 0.08]), "one has no runs yet"
