@@ -99,9 +99,10 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
     charts = [Chart("Validation scores over time", x_axis, y_axis, series, height=280)]
     graded = [(seconds, rate) for seconds, _, rate in result.best_over_time if rate is not None]
     if graded:
-        rates = Axis(-0.04, 1.04, "teams beaten by the best script", "{:.0%}".format)
-        steps = Series("", "ours", [*graded, (last, graded[-1][1])], "steps")
-        title = "Share of teams beaten by the best script over time"
+        rates = Axis(-0.04, 1.04, "teams beaten", "{:.0%}".format)
+        at_end = graded[-1][1] if result.is_ongoing or result.score is None else result.win_rate
+        steps = Series("", "ours", [*graded, (last, at_end)], "steps")
+        title = "Share of teams beaten by the best script over time, and in the end by the submission"
         charts.append(Chart(title, x_axis, rates, [steps, Series("", "ours", graded)], height=170))
     return charts
 
