@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterator
@@ -31,6 +32,8 @@ MOST_RESTARTS = 20
 """Restarts of the bot at the same step of a node after which the node is abandoned."""
 MOST_CLOSING_SECONDS = 10.0
 """Seconds for a lab to close when its time is over, of those reserved for the exit."""
+_RECHECK_SECONDS = 5.0
+"""Seconds after which it is found out again how much time is left, as that depends on the machine's load."""
 TRACE_CHARACTERS = 8_000
 _PLAIN_FEATURES_FROM = 900.0
 """Seconds of a run from which the portfolio is also fitted on the engine's own features."""
@@ -342,16 +345,20 @@ class SolutionSearch:
         does not answer.
         """
         context = self._context
-        usable = context.budget.usable(best_seconds(context, self.tree()))
-        if "lab" in self._strategy.playbooks:
-            usable += min(MOST_CLOSING_SECONDS, context.budget.reserve / 3)
-        # Without the baseline there is nothing to submit, and it needs no model: wait for it.
-        is_baseline_running = BASELINE in self._running.values()
-        try:
-            async with asyncio.timeout(None if is_baseline_running else usable):
-                await self._stop.wait()
-        except TimeoutError:
-            self.stop("time is up")
+        while not self._stop.is_set():
+            usable = context.budget.usable(best_seconds(context, self.tree()))
+            if "lab" in self._strategy.playbooks:
+                usable += min(MOST_CLOSING_SECONDS, context.budget.reserve / 3)
+            # Without the baseline there is nothing to submit, and it needs no model: wait for it.
+            if BASELINE in self._running.values():
+                usable = math.inf
+            try:
+                async with asyncio.timeout(min(usable, _RECHECK_SECONDS)):
+                    await self._stop.wait()
+            except TimeoutError:
+                # Meanwhile the machine may have become busier, and more time be reserved.
+                if usable <= _RECHECK_SECONDS:
+                    self.stop("time is up")
 
     async def _cancel_running(self) -> None:
         for task in self._running:

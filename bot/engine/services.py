@@ -226,9 +226,12 @@ async def open_context(
             best = read_tree(store, plan.id, card.lower_is_better, tree_cache).best()
             return refits_due(store, plan.id, None if best is None else best.id)
 
-        budget = replace(
-            budget, growth=executor.growth, refits=due, labs=plan.labs, slowness=lambda: services.worker.slowness
-        )
+        workers = [services.worker]
+
+        def slowness() -> float:
+            return max(worker.slowness for worker in workers)
+
+        budget = replace(budget, growth=executor.growth, refits=due, labs=plan.labs, slowness=slowness)
         if blends and card.kind == "code":
             budget = replace(budget, notebook_check=lambda: due_check_seconds(store, decisions, steps, plan.id))
         new_score = asyncio.Event()
@@ -236,6 +239,7 @@ async def open_context(
         if plan.labs and executor.self_reported is None:
             # A separate worker, so that coders do not wait for answers.
             scorer = await stack.enter_async_context(aclosing(Worker(idle_seconds=_BLENDER_IDLE)))
+            workers.append(scorer)
             experiments = ExperimentLog(
                 plan.id, card, settings.seed, store, decisions, executor, scorer, settings.model, new_score.set
             )

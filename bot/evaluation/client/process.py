@@ -28,6 +28,8 @@ DEFAULT_MEMORY = 6 * 1024**3
 DEFAULT_SECONDS = 600.0
 _LONGEST_ANSWER = 1 << 28
 _STDERR_LINES = 50
+_MEASURED_NANOSECONDS = 200_000_000
+"""On a core, after which the child's slowness is measured again."""
 _ENVIRONMENT = (
     *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
     *("MPLCONFIGDIR", "XDG_CACHE_HOME"),
@@ -68,6 +70,8 @@ class WorkerProcess:
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._drain: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
+        self._slowness, self._measured = 1.0, (0, 0)
+        """As last measured, and the child's nanoseconds on a core and in wait of one at that time."""
 
     @property
     def pid(self) -> int | None:
@@ -76,12 +80,13 @@ class WorkerProcess:
 
     @property
     def slowness(self) -> float:
-        """How many times longer the child takes than on an idle machine: it waits for cores beside others; 1 if unknown."""
-        try:
+        """How many times longer the child took of late than on an idle machine, beside others; 1 if it was not measured yet."""
+        with contextlib.suppress(OSError, ValueError):
             running, queued, _ = map(int, Path(f"/proc/{self.pid}/schedstat").read_text().split())
-        except (OSError, ValueError):
-            return 1.0
-        return (running + queued) / running if running else 1.0
+            ran, waited = running - self._measured[0], queued - self._measured[1]
+            if ran >= _MEASURED_NANOSECONDS:
+                self._measured, self._slowness = (running, queued), (ran + waited) / ran
+        return self._slowness
 
     async def call(
         self, function: str, answer: type[Answer], timeout_seconds: float | None = None, /, *args: Any, **kwargs: Any
@@ -141,6 +146,7 @@ class WorkerProcess:
         paths = (str(Path(__file__).parents[3]), environment.get("PYTHONPATH", ""))
         environment |= {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1"}
         self._stderr.clear()
+        self._measured = (0, 0)
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "bot.evaluation.client.process", str(self._memory_bytes)),
             stdin=asyncio.subprocess.PIPE,

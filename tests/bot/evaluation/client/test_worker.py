@@ -44,6 +44,9 @@ async def test_calls_run_in_one_child_that_stays(worker, data, tmp_path):
     assert scored.score.value > 0 and not scored.valid
     assert "train.csv" in await worker.preview(**seen(data))
     assert worker.pid == first != os.getpid()
+    measured = worker.slowness
+    await worker.aclose()
+    assert worker.slowness == measured > 1.0, "known without a child too"
 
 
 @pytest.mark.integration
