@@ -16,7 +16,7 @@ from bot.engine.tree import SEPARATE
 from bot.evaluation.answers import Gain, NodeScore
 from bot.execution.folder import lower_is_better
 from bot.execution.guarding import FINDINGS
-from bot.execution.record import EXECUTED, GUARDED, IDLE_ENDED, IDLE_STARTED, ExecutionRecord, last_execution
+from bot.execution.record import DEBUG, EXECUTED, GUARDED, IDLE_ENDED, IDLE_STARTED, ExecutionRecord, last_execution
 from state.clock_advances import ClockAdvance, clock_advances
 from state.errors import UsageError
 from state.knowledge import DerivedT, known_rows
@@ -53,6 +53,8 @@ _PHASES = {
     "refit": "refit",
 }
 """Phases by the prefixes of unfinished steps."""
+_CALLS = {"plan": "planning", "pick": "choosing posts", "substeps": "splitting the plan", "write": "writing"}
+"""What a node's author is at, by the names of its steps; others are `substep 2: 1`, with the number of the rewrite."""
 _VIEWS = {"full": "all data", "holdout": "the hold-out view", "sample": "a sample"}
 _IDLE_EVENTS = 40
 """Latest events of idle work, among them the starts of all that is unfinished."""
@@ -102,7 +104,7 @@ class Doing:
     action: str
     """The kind of work, or the command that a coder typed."""
     since: str
-    """ISO time in UTC of the start: the execution's or command's if there is one, else the node's."""
+    """ISO time in UTC of the start: that of the execution, command or call if there is one, else the node's."""
     execution: str | None = None
     view: str | None = None
     lab: int | None = None
@@ -403,16 +405,31 @@ class RunRecord:
             if event.type == IDLE_STARTED and (start is None or event.seq > start.seq):
                 yield Doing(None, name, iso(event.at))
 
+    def _work_on_scripts(self) -> dict[int, tuple[str, datetime]]:
+        """Return what each node's author is at, since when: a call that has not ended, or the substep that is run."""
+        steps = select(Step).where(Step.run_id == self.id, Step.node > 0).order_by(col(Step.started_at))
+        is_open = (col(Step.status) == "started") & col(Step.name).in_(_CALLS)
+        work = {}
+        for step in self._session.exec(steps.where(is_open | col(Step.name).startswith("substep "))):
+            name, _, rewrite = step.name.partition(": ")
+            again = f", rewrite {rewrite}" if rewrite not in ("", "0") else ""
+            work[step.node] = f"{_CALLS.get(name, name)}{again}", step.started_at
+        return work
+
     def _nodes_at_work(self) -> Iterator[Doing]:
+        calls = self._work_on_scripts()
         running = select(Execution).where(Execution.run_id == self.id, col(Execution.reason).is_(None))
         executions = {row.node: row for row in self._session.exec(running)}
         nodes = select(Node.id, Node.action, Node.created_at).where(Node.run_id == self.id)
         nodes = nodes.where((col(Node.status) == "running") | col(Node.id).in_(executions)).order_by(col(Node.id))
         for id, action, created_at in self._session.exec(nodes):
+            call, call_start = calls.get(id, ("", created_at))
+            call_action = f"{action}, {call}" if call else action
             if (execution := executions.get(id)) is not None:
+                action = call_action if execution.view == DEBUG else action
                 yield Doing(id, action, iso(execution.started_at), execution.id, execution.view)
             else:
-                yield Doing(id, action, iso(created_at))
+                yield Doing(id, call_action, iso(call_start))
 
     @cached_property
     def dated_scores(self) -> Sequence[tuple[datetime, float]]:

@@ -84,10 +84,10 @@ class FleetSandbox:
             self._cluster.call(slot.handle, "finish")
         except SlotLost as error:
             slot.lost = True
-            return failed_outcome(f"Fleet node {slot.facts.host} was lost: {error}")
+            return failed_outcome(f"Fleet node {slot.facts.title} was lost: {error}")
         except OSError as error:
             slot.lost = True
-            return failed_outcome(f"Fleet node {slot.facts.host} could not run the script: {error}")
+            return failed_outcome(f"Fleet node {slot.facts.title} could not run the script: {error}")
         return outcome
 
     def _follow(

@@ -29,7 +29,7 @@ class LabFiles:
 
     def __init__(self, cluster: Cluster, sender: Sender, slot: AcquiredSlot, request: LabRequest) -> None:
         self._cluster, self._sender, self.slot, self.request = cluster, sender, slot, request
-        self.host, self.node = slot.facts.host, slot.facts.node
+        self.title, self.node = slot.facts.title, slot.facts.node
         self.stop = threading.Event()
         """Set when nothing more is to be sent."""
         self._home: Any = None
@@ -59,7 +59,7 @@ class LabFiles:
         # Neither paths of this machine nor the secrets that the redactor knows leave it.
         bare = replace(self.request, folder=Path(), mounts={}, redactor=None, lease=Lease())
         if (problem := self.call(LabProcess.open_lab, bare, sent_mounts, self._own, seconds=_STARTING)) is not None:
-            raise LabDied(f"{problem} (fleet node {self.host})")
+            raise LabDied(f"{problem} (fleet node {self.title})")
 
     def show(self, *, first: bool = False) -> None:
         """Send what the engine wrote for the lab since the last time; the first time, what the lab left before as well."""

@@ -198,7 +198,7 @@ class Fleet(Leases):
             await self._in_thread(self.cluster.end, handle)
             self._leave_alone(facts, _UNFIT, problem, say)
             if not self._unused_of(await self._fit(plan, memory_bytes)):
-                raise InfrastructureFailure(f"no node in the fleet can run scripts; {facts.host}: {problem}")
+                raise InfrastructureFailure(f"no node in the fleet can run scripts; {facts.title}: {problem}")
 
     async def _lives(self, node: str) -> bool:
         return any(n.id == node for n in await self._in_thread(self.cluster.nodes))
@@ -296,7 +296,7 @@ class Fleet(Leases):
     def _leave_alone(self, facts: SlotFacts, seconds: float, reason: str, say: Say) -> None:
         self._without[facts.node] = time.monotonic() + seconds
         if say:
-            say(f"fleet node {facts.host} is skipped for {seconds:.0f} s: {reason}")
+            say(f"fleet node {facts.title} is skipped for {seconds:.0f} s: {reason}")
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments))

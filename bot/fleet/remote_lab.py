@@ -166,8 +166,8 @@ class RemoteLab:
             return await join_thread(asyncio.get_running_loop().run_in_executor(self._threads, work), stop)
         except (SlotLost, OSError) as error:
             if self._alive:
-                _LOG.warning("a lab on fleet node %s was lost: %s", self._files.host, error)
+                _LOG.warning("a lab on fleet node %s was lost: %s", self._files.title, error)
             self._alive = False
             self._files.slot.lost |= isinstance(error, SlotLost)
-            reason = f"fleet node {self._files.host} was lost, with any changes to work/ that had not been copied back"
+            reason = f"fleet node {self._files.title} was lost, with any changes to work/ that had not been copied back"
             raise LabDied(reason) from error

@@ -86,6 +86,11 @@ class SlotFacts:
     versions: Mapping[str, str]
     """Of Python, Ray and the bot."""
 
+    @property
+    def title(self) -> str:
+        """The node's name for people; several nodes may have one host."""
+        return f"{self.host} ({self.node[:8]})"
+
 
 @dataclass(frozen=True)
 class SlotProgress:

@@ -106,6 +106,7 @@ async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: s
                 group.create_task(_read_call(context, call, f"{name}:{n}"))
     except ExceptionGroup as failures:
         # The first failure cancels the other calls, and stops the run or the node.
+        context.say(f"reading {count} stopped: {failures.exceptions[0]}")
         raise failures.exceptions[0] from failures
     if missing:
         context.say(f"{count} read")

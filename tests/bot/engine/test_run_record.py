@@ -23,7 +23,7 @@ from state.experiments import add_experiment
 from state.knowledge import add_idea, close_idea
 from state.labs import open_lab
 from state.live import latest_runs
-from state.progress import create_node, end_node, resume_run
+from state.progress import create_node, end_node, resume_run, start_execution
 from state.steps import Key, StepKind, finish_step, start_step
 from state.store import Store
 from state.tables import Run
@@ -105,6 +105,37 @@ def test_what_labs_and_idle_time_are_at_is_shown_and_what_an_earlier_start_left_
             "idle time: fit-b",
         ]
         assert record.phase == "selection"
+
+
+def test_a_node_shows_the_call_or_the_substep_that_it_is_at(store: Store, run_id: str, clock: StandingClock) -> None:
+    def shown() -> str:
+        with store.read() as session:
+            (work,) = RunRecord.load(session, run_id).doing
+        return f"{work.sentence} since {work.since[11:16]}"
+
+    def begin(name: str, result: dict[str, str] | None = None) -> None:
+        clock.pass_by(60)
+        kind = StepKind(name, dict[str, str])
+        with store.write() as tx:
+            start_step(tx, run_id, kind, Key(4))
+            if result is not None:
+                finish_step(tx, run_id, kind, result, Key(4))
+
+    with store.write() as tx:
+        create_node(tx, run_id, action="draft", id=4)
+    begin("plan", {"text": "a plan"})
+    before = shown()
+    begin("write")
+    assert (before.partition(" since")[0], shown().partition(" since")[0]) == (
+        "node 4: draft",
+        "node 4: draft, writing",
+    )
+    assert before[-5:] < shown()[-5:]
+    begin("substep 2: 0", {"text": "some code"})
+    begin("substep 2: 1", {"text": "better code"})
+    with store.write() as tx:
+        start_execution(tx, run_id, "n4-sample-1", node=4, view="sample")
+    assert shown().startswith("node 4: draft, substep 2, rewrite 1, runs on a sample since")
 
 
 def test_of_several_live_runs_the_latest_counts_and_a_run_that_is_not_there_has_no_record(store: Store) -> None:
