@@ -22,7 +22,7 @@ LONG_RUN_SECONDS = 60.0
 """A debug run on a sample is pointless where the hold-out run may not take longer than this, or the parent's did not."""
 SAMPLE_SECONDS = 120.0
 SHOWN_ATTEMPTS = 3
-"""Earlier scripts of a draft that a prompt shows, whole: the newest."""
+"""Earlier scripts of a draft that a prompt shows, whole: the newest. In CoMind's paper the results of the others stay."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class Briefing(Protocol):
 class ScriptPlaybook:
     """Has one script written, run and scored."""
 
-    def __init__(self, context: RunContext, briefing: Briefing, *, shows_run: bool = True) -> None:
-        """Have scripts written on a briefing; `shows_run` says whether a coder sees what other drafts scored."""
+    def __init__(self, context: RunContext, briefing: Briefing, *, alone: bool = False) -> None:
+        """Have scripts written on a briefing; a coder that works `alone` sees all of its own draft's results and no others."""
         self._context = context
         self._briefing = briefing
-        self._shows_run = shows_run
+        self._alone = alone
 
     async def play(self, action: Action, node: int, tree: Tree) -> None:
         """Write, debug-run if that is worth it, run on the hold-out view, score, and record the node's end."""
@@ -134,7 +134,7 @@ class ScriptPlaybook:
 
     def prompt(self, assignment: Assignment, budget: CoderBudget) -> WriteScript:
         """Return what asks for the whole script; an agent with a prompt of its own replaces this."""
-        brief, attempts = assignment.brief, assignment.attempts[-SHOWN_ATTEMPTS:]
+        brief, attempts = assignment.brief, assignment.attempts[0 if self._alone else -SHOWN_ATTEMPTS :]
         return WriteScript(
             task=brief.task,
             preview=brief.preview,
@@ -148,8 +148,9 @@ class ScriptPlaybook:
             planned=brief.planned,
             attempts=attempts,
             budget=budget,
-            results=self._context.results if self._shows_run else (),
-            blend=self._context.blend if self._shows_run else None,
+            alone=self._alone,
+            results=() if self._alone else self._context.results,
+            blend=None if self._alone else self._context.blend,
             known_items=assignment.known_items,
         )
 

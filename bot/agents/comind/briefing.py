@@ -193,7 +193,7 @@ def comind_paper(context: RunContext) -> Strategy:
     """Return CoMind as in its paper (arXiv 2506.20640, section 4): rounds of drafts by scripts that coders do not share."""
     policy, intake = RoundsPolicy(context.settings_of(RoundsSettings)), Intake(context)
     briefing = CoMindBriefing(context, policy, intake, kernels=False)
-    playbook = ScriptPlaybook(context, briefing, shows_run=False)
+    playbook = ScriptPlaybook(context, briefing, alone=True)
     playbooks: Mapping[ActionKind, Playbook] = dict.fromkeys(("draft", "debug", "improve"), playbook)
     return Strategy("comind-paper", policy, playbooks, briefing.finish, intake.close, reads_posts=True)
 

@@ -27,8 +27,8 @@ _QUERY = 3_000
 _HEADING = "Summaries of community posts about this competition. Use what fits:"
 
 
-_TITLES_OFFERED, _POSTS_READ = StepKind("titles", dict[str, bool]), StepKind("posts read", tuple[str, ...])
-"""Steps with each node's choices, by item and whether they were shown before, and with its picks."""
+_TITLES_OFFERED, _POSTS_READ = StepKind("titles", tuple[str, ...]), StepKind("posts read", tuple[str, ...])
+"""Steps with each node's choices and its picks, by item."""
 
 
 class PostsByTitle:
@@ -58,19 +58,15 @@ class PostsByTitle:
         context, steps = self._context, self._context.steps
         sought = self._sought(action)
 
-        async def choose() -> dict[str, bool]:
-            documents_offered = await self._most_similar(by_item, sought) if sought else _most_voted(by_item.values())
-            earlier = {item for items in steps.all(_POSTS_READ).values() for item in items}
-            return {item: item in earlier for item in documents_offered}
+        async def choose() -> tuple[str, ...]:
+            return tuple(await self._most_similar(by_item, sought) if sought else _most_voted(by_item.values()))
 
         async def pick() -> tuple[str, ...]:
             offer = await steps.once(_TITLES_OFFERED, choose, Key(node))
             documents_offered = [by_item[item] for item in offer if item in by_item]
             if not documents_offered:
                 return ()
-            titles = tuple(
-                DocumentTitle.from_document(document, read=offer[document.item]) for document in documents_offered
-            )
+            titles = tuple(map(DocumentTitle.from_document, documents_offered))
             prompt = PickPosts(context.task, titles, action.kind, sought)
             try:
                 answer = await context.asker.ask(prompt, role="retriever", name="pick", node=node)

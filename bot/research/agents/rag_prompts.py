@@ -29,14 +29,12 @@ class DocumentTitle:
     public_score: float | None
     messages: int
     """Of a thread; 1 for a kernel."""
-    read: bool
-    """Whether an earlier script was written with it."""
 
     @classmethod
-    def from_document(cls, document: Document, *, read: bool) -> Self:
+    def from_document(cls, document: Document) -> Self:
         """Return what a title shows of a document."""
         item = Item(document.item, document.created_at)
-        return cls(item, document.title, document.votes, document.public_score, len(document.posts), read)
+        return cls(item, document.title, document.votes, document.public_score, len(document.posts))
 
 
 class SelectedDocuments(BaseModel):

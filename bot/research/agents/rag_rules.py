@@ -11,9 +11,9 @@ _MAX_PICKS = 2
 
 
 def pick_posts(prompt: PickPosts, seed: int) -> str:
-    """Answer `pick_posts`: titles that name a technique go first, those read before last; of equals the earlier ones."""
+    """Answer `pick_posts`: titles that name a technique go first, of equals the earlier ones."""
     sound = [title for title in prompt.shown if steering(title.title, "") is None]
-    best_first = sorted(sound, key=lambda title: (title.read, not named_in(title.title)))
+    best_first = sorted(sound, key=lambda title: not named_in(title.title))
     return json.dumps({"pick": [title.item.id for title in best_first[:_MAX_PICKS]]})
 
 

@@ -28,6 +28,10 @@ def test_its_stages_are_the_papers_and_nothing_of_ours_is_added(tmp_path: Path) 
     }
     assert all("# Your draft: " in text for text in texts["write_script"])
     assert not any("Results of this run" in text or "# Ideas" in text for text in texts["write_script"])
+    assert not any(
+        "several cheap experiments" in text or "table of experiments" in text for text in texts["write_script"]
+    )
+    assert "ensemble lacks" not in texts["plan_drafts"][0]
     assert "node 1" not in texts["plan_drafts"][0] and "baseline" not in texts["plan_drafts"][0].lower()
     result = done.result
     assert (result["variant"], result["blend"], result["public_kernels"]) == ([], None, None)

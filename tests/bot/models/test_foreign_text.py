@@ -140,7 +140,7 @@ PROMPTS = [
     ),
     ReadCard("a title", "RMSE", "lower", ("id", "x"), ("id", "a", "x"), ("id", "a"), (PAGE,), NOW),
     ReadRules("a title", PAGE, NOW),
-    PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), "Use trees", 3, 0.5, 2, False),), "debug", "an error"),
+    PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), "Use trees", 3, 0.5, 2),), "debug", "an error"),
     SummarisePost(TASK, document(replace(post("Use extra trees."), language="python"))),
     PlanSolution(TASK, "a table", MACHINE, "improve", "", "", BROKEN, "it helps", (RESULT,), 60.0, 90.0),
     ScorePlan("Use trees."),
@@ -213,9 +213,7 @@ def test_titles_of_posts_stand_inside_a_quotation(title: str) -> None:
         text = prompt.messages()[-1].content
         assert title.splitlines()[0] in text and title.splitlines()[0] not in FENCE.sub("", text)
     shown = (
-        PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), title, 3, 0.5, 2, False),), "draft", "")
-        .messages()[-1]
-        .content
+        PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), title, 3, 0.5, 2),), "draft", "").messages()[-1].content
     )
     [line] = [line for line in shown.splitlines() if line.startswith("- topic/1")]
     assert line.count('"') == 2 and line.endswith('" (a topic with 2 messages; votes 3; public score 0.5)')

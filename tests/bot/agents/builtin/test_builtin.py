@@ -48,7 +48,7 @@ PROMPTS = [
     write_script("improve", attempts=[attempt("x = 1", error="slow")], memory="node 1"),
     ReviewRun(TASK, attempt("x = 1", error="slow")),
     WriteReport(TASK, "A draft", "Use LDA.", (attempt("x = 1", error="slow"),), best=1),
-    PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), "Use LDA", 3, 0.4, 2, True),), "improve", "A plan."),
+    PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), "Use LDA", 3, 0.4, 2),), "improve", "A plan."),
     SummarisePost(TASK, document(replace(post("Use extra trees, 0.123."), language="python"))),
     PlanSolution(
         TASK,
