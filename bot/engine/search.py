@@ -230,8 +230,9 @@ class SolutionSearch:
         """Wait for the baseline if there is nothing else to submit, or the time is not the budget; else end it."""
         has_time = self._context.budget.steps is not None and self._context.tree_cache.spare_baseline
         if (has_time or self.tree().best_candidate() is None) and not self.interrupted:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(baseline), max(1.0, self._context.budget.seconds_left()))
+            interrupted, seconds = asyncio.create_task(self._interrupt.wait()), self._context.budget.seconds_left()
+            await asyncio.wait({baseline, interrupted}, timeout=max(1.0, seconds), return_when=asyncio.FIRST_COMPLETED)
+            interrupted.cancel()
         baseline.cancel()
         await asyncio.gather(baseline, return_exceptions=True)
         if not self._may_go_on:
