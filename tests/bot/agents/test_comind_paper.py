@@ -33,6 +33,10 @@ def test_its_stages_are_the_papers_and_nothing_of_ours_is_added(tmp_path: Path) 
     )
     assert "ensemble lacks" not in texts["plan_drafts"][0]
     assert "node 1" not in texts["plan_drafts"][0] and "baseline" not in texts["plan_drafts"][0].lower()
+    events = [json.loads(line) for line in (done.folder / "events.jsonl").read_text().splitlines()]
+    reading = next(e["id"] for e in events if e["type"] == "step.started" and e["name"].startswith("reading"))
+    ended = next(e["id"] for e in events if (e["type"], e["node"]) == ("node.ended", 1))
+    assert reading < ended, "the engine's baseline takes none of its time"
     result = done.result
     assert (result["variant"], result["blend"], result["public_kernels"]) == ([], None, None)
     assert result["prediction_source"] and not result["baseline_submitted"]
