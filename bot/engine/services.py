@@ -227,11 +227,8 @@ async def open_context(
             return refits_due(store, plan.id, None if best is None else best.id)
 
         workers = [services.worker]
-
-        def slowness() -> float:
-            return max(worker.slowness for worker in workers)
-
-        budget = replace(budget, growth=executor.growth, refits=due, labs=plan.labs, slowness=slowness)
+        budget = replace(budget, growth=executor.growth, refits=due, labs=plan.labs)
+        budget = replace(budget, slowness=lambda: max(worker.slowness for worker in workers))
         if blends and card.kind == "code":
             budget = replace(budget, notebook_check=lambda: due_check_seconds(store, decisions, steps, plan.id))
         new_score = asyncio.Event()

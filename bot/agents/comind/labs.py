@@ -268,14 +268,10 @@ def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:
 
 def conclusions(parts: Sequence[ComponentNote]) -> tuple[str, str]:
     """Return limitations and next steps by what experiments measured, if their coder states none; empty without any."""
-    gains = {part.name: part.gain or 0.0 for part in parts}
-    clear = {part.name for part in parts if abs(gains[part.name]) > 2 * (part.gain_error or math.inf)}
-    unclear = [name for name in gains if name not in clear]
-    gained = [name for name in gains if name in clear and gains[name] > 0]
-    return (
-        f"not beyond noise: {', '.join(unclear)}" if unclear else "",
-        f"Build on what gained beyond noise: {', '.join(gained)}." if gained else "",
-    )
+    clear = [part for part in parts if abs(part.gain or 0.0) > 2 * (part.gain_error or math.inf)]
+    unclear = ", ".join(part.name for part in parts if part not in clear)
+    gained = ", ".join(part.name for part in clear if (part.gain or 0.0) > 0)
+    return unclear and f"not beyond noise: {unclear}", gained and f"Build on what gained beyond noise: {gained}."
 
 
 def _room(context: RunContext, best: float | None, execution_seconds: float, terms: LabTerms) -> Room:
