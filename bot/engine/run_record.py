@@ -412,8 +412,8 @@ class RunRecord:
         work = {}
         for step in self._session.exec(steps.where(is_open | col(Step.name).startswith("substep "))):
             name, _, rewrite = step.name.partition(": ")
-            again = f", rewrite {rewrite}" if rewrite not in ("", "0") else ""
-            work[step.node] = f"{_CALLS.get(name, name)}{again}", step.started_at
+            suffix = f", rewrite {rewrite}" if rewrite not in ("", "0") else ""
+            work[step.node] = f"{_CALLS.get(name, name)}{suffix}", step.started_at
         return work
 
     def _nodes_at_work(self) -> Iterator[Doing]:

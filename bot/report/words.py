@@ -219,7 +219,7 @@ def not_its_own(baselines: int, constants: int) -> str:
 def origin(result: RunResult) -> str:
     """Name what was submitted if it is the engine's baseline or a constant; else empty."""
     names = ((result.baseline_submitted, "the engine's baseline"), (result.constant_submitted, "a constant"))
-    return ", ".join(name for holds, name in names if holds)
+    return ", ".join(name for is_true, name in names if is_true)
 
 
 def verdict(result: RunResult) -> str:

@@ -241,8 +241,8 @@ def built(context: RunContext, lab: int, attempts: Sequence[NodeFeedback]) -> st
 def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:
     """Return a coder's experiments that were compared with another one, the clearest differences first."""
     by_name = {} if context.experiments is None else {e.name: e for e in context.experiments.all()}
-    own = [e for e in by_name.values() if e.lab == lab and e.kind != "portfolio"]
-    comparisons = [(e, e.result.gain) for e in own if e.result.gain is not None]
+    of_lab = [e for e in by_name.values() if e.lab == lab and e.kind != "portfolio"]
+    comparisons = [(e, e.result.gain) for e in of_lab if e.result.gain is not None]
     comparisons.sort(key=lambda pair: -abs(pair[1].value) / (pair[1].std_error or math.inf))
     ideas = {idea.number: idea.text for idea in idea_texts(context)}
 
@@ -270,8 +270,8 @@ def conclusions(parts: Sequence[ComponentNote]) -> tuple[str, str]:
     """Return limitations and next steps by what experiments measured, if their coder states none; empty without any."""
     clear = [part for part in parts if abs(part.gain or 0.0) > 2 * (part.gain_error or math.inf)]
     unclear = ", ".join(part.name for part in parts if part not in clear)
-    gained = ", ".join(part.name for part in clear if (part.gain or 0.0) > 0)
-    return unclear and f"not beyond noise: {unclear}", gained and f"Build on what gained beyond noise: {gained}."
+    gains = ", ".join(part.name for part in clear if (part.gain or 0.0) > 0)
+    return unclear and f"not beyond noise: {unclear}", gains and f"Build on what gained beyond noise: {gains}."
 
 
 def _room(context: RunContext, best: float | None, execution_seconds: float, terms: LabTerms) -> Room:

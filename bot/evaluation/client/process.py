@@ -83,9 +83,9 @@ class WorkerProcess:
         """How many times longer the child took of late than on an idle machine, beside others; 1 if it was not measured yet."""
         with contextlib.suppress(OSError, ValueError):
             running, queued, _ = map(int, Path(f"/proc/{self.pid}/schedstat").read_text().split())
-            ran, waited = running - self._measured[0], queued - self._measured[1]
-            if ran >= _MEASURED_NANOSECONDS:
-                self._measured, self._slowness = (running, queued), (ran + waited) / ran
+            work, delay = running - self._measured[0], queued - self._measured[1]
+            if work >= _MEASURED_NANOSECONDS:
+                self._measured, self._slowness = (running, queued), (work + delay) / work
         return self._slowness
 
     async def call(

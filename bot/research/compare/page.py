@@ -114,5 +114,6 @@ def _medals(results: list[RunResult]) -> str:
     counts = [f"{won.count(medal)} {medal}" for medal in ("gold", "silver", "bronze") if medal in won]
     baselines = sum(result.baseline_submitted for result in results)
     invalid = sum(not result.valid_submission for result in results) - baselines
-    others = words.not_its_own(baselines, sum(result.constant_submitted for result in results))
-    return ", ".join([*counts, *([f"{invalid} invalid"] if invalid else []), *([others] if others != "0" else [])])
+    constants = sum(result.constant_submitted for result in results)
+    failures = ((invalid, "invalid"), (baselines, "baseline"), (constants, "constant"))
+    return ", ".join([*counts, *(f"{count} {kind}" for count, kind in failures if count)])

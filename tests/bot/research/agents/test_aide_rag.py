@@ -132,7 +132,7 @@ async def test_without_a_community_nothing_is_asked(worker: Worker, tmp_path: Pa
 
 
 async def test_a_pick_of_what_was_not_shown_is_to_be_repaired():
-    prompt = PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), "One", 3, None, 2, False),), "draft", "")
+    prompt = PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), "One", 3, None, 2),), "draft", "")
     assert prompt.parse('{"pick": ["topic/1"]}').pick == ("topic/1",)
     with pytest.raises(Unparsable, match="unknown ids kernel/9"):
         prompt.parse('{"pick": ["kernel/9"]}')

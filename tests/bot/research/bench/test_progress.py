@@ -18,7 +18,7 @@ __all__ = ["place", "tiny"]
 def shown(bench: Bench, *, terminal: bool) -> str:
     """Return what is shown of a bench whose first run has finished, whose second has failed, and whose third is running."""
     out = io.StringIO()
-    progress = BenchProgress(Console(file=out, force_terminal=terminal, width=110, color_system=None), bench)
+    progress = BenchProgress(Console(file=out, force_terminal=terminal, width=130, color_system=None), bench)
     first, second, third = bench.runs[:3]
     assert first.folder and second.folder
     with progress.live.display():
@@ -46,7 +46,7 @@ def test_a_terminal_has_a_row_for_each_agent_and_a_line_of_what_is_done_now(plac
     rows = {
         cells[0]: cells[1:]
         for line in text.splitlines()
-        if len(cells := [c.strip() for c in line.split("│")[1:-1]]) == 8
+        if len(cells := [c.strip() for c in line.split("│")[1:-1]]) == 9
     }
     assert rows["comind"][:5] == ["1 of 4", "0", "1", "50.0%", "0"]
     assert rows["comind no-community no-blend"][:5] == ["1 of 4", "1", "0", "–", "0"]
@@ -59,7 +59,7 @@ def test_the_engines_baseline_counts_for_no_agent(place: Path) -> None:
     bench = prepare_bench(planned(place), HERE, 0, NOW)
     finish(bench, 0, baseline_submitted=True, prediction_source="holdout")
     assert "comind: no submission of its own, only the engine's baseline; 9 min" in shown(bench, terminal=False)
-    row = next(line for line in shown(bench, terminal=True).splitlines() if line.startswith("│ comind  "))
+    *_, row = (line for line in shown(bench, terminal=True).splitlines() if line.startswith("│ comind  "))
     assert [cell.strip() for cell in row.split("│")[3:8]] == ["0", "0", "0.0%", "0", "1 baseline"]
 
 
