@@ -60,9 +60,6 @@ class Briefing(Protocol):
     async def meanwhile(self, tree: Tree) -> None:
         """Prepare what will be needed later, while a node is worked on; a failure is made up for then."""
 
-    async def finish(self, tree: Tree) -> None:
-        """Finish after the last node (reports)."""
-
 
 class ScriptPlaybook:
     """Has one script written, run and scored."""

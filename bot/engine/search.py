@@ -14,7 +14,7 @@ from bot.engine.attempts import load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
 from bot.engine.fits import PortfolioFits
-from bot.engine.pacing import SearchPacing, Unpaced
+from bot.engine.pacing import SearchPacing
 from bot.engine.retry_budget import RetryBudget, is_transient
 from bot.engine.scripts import best_seconds, run_script
 from bot.engine.sealed import SealedRuns
@@ -61,7 +61,7 @@ class SolutionSearch:
         """Runs of experiments on all rows; None: there are none."""
         self._decisions = context.decisions
         self._slots = slots
-        self._pacing = pacing or Unpaced()
+        self._pacing = pacing or SearchPacing()
         self._stop = asyncio.Event()
         self._running: dict[asyncio.Task[None], int] = {}
         self._due: list[tuple[int, Action, bool]] = []
@@ -269,7 +269,9 @@ class SolutionSearch:
             free = min(free, remaining.steps)
         if free <= 0 or context.budget.execution_seconds(best, context.answer_seconds) is None:
             return None
-        return tree, remaining, free
+        # When a spare baseline ends must make no difference to an agent that ignores it.
+        nodes = tuple(node for node in tree.nodes if not (node.baseline and tree.spare_baseline))
+        return replace(tree, nodes=nodes), remaining, free
 
     async def _prepare_decision(self) -> None:
         """Let the pacing read new posts before a decision, supervised as a node is, until the search ends."""
@@ -461,11 +463,12 @@ class SolutionSearch:
     async def _finish(self) -> None:
         """Let the strategy write missing reports while there is time; a failure is recorded, and ends nothing."""
         context = self._context
-        if self._stop.is_set() or context.budget.seconds_left() <= 0:
+        finish = self._strategy.finish
+        if finish is None or self._stop.is_set() or context.budget.seconds_left() <= 0:
             return
         try:
             async with asyncio.timeout(context.budget.seconds_left()):
-                await self._strategy.finish(self.tree())
+                await finish(self.tree())
         except Exception as error:  # supervised as a node is
             context.say(f"the last reports could not be written: {error or 'no time was left'}")
             with context.store.write() as tx:

@@ -86,7 +86,7 @@ class Strategy:
     name: str
     policy: Policy
     playbooks: Mapping[ActionKind, Playbook]
-    finish: Callable[[Tree], Awaitable[None]]
+    finish: Callable[[Tree], Awaitable[None]] | None = None
     """Finishes work after the last node, such as reports."""
     close: Callable[[], Awaitable[None]] | None = None
     """Ends its work beside the nodes."""

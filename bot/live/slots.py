@@ -7,7 +7,8 @@ from datetime import datetime
 
 from sqlmodel import col, func, select
 
-from bot.engine.tree import SEPARATE, Tree
+from bot.engine.pacing import SearchPacing
+from bot.engine.tree import SEPARATE
 from state.clock import Clock, midnight
 from state.errors import BudgetExceeded
 from state.store import Store
@@ -116,8 +117,8 @@ def _expected_use(share: SlotShare) -> float:
 
 
 @dataclass
-class LivePacing:
-    """Paces one live search; see `bot.engine.pacing.Pacing`."""
+class LivePacing(SearchPacing):
+    """Paces one live search; tasks of their own take in news as they come."""
 
     slots: Slots
     name: str
@@ -165,9 +166,6 @@ class LivePacing:
     def renewed_after(self) -> int | None:
         """Return the last node that was started before the latest news."""
         return self.renewed
-
-    async def before_decision(self, number: int, tree: Tree) -> None:
-        """Do nothing: tasks of their own take in news as they come."""
 
     def renew(self) -> None:
         """Have the search open another round of drafts, because of news."""

@@ -6,7 +6,7 @@ from bot.agents.comind.settings import RoundsSettings
 from bot.community.news import NewsLook, looks, take_in_news
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.engine.pacing import Unpaced
+from bot.engine.pacing import SearchPacing
 from bot.engine.scripts import best_seconds
 from bot.engine.tree import Tree
 from state.clock import StreamClock
@@ -31,7 +31,7 @@ def clock_progress(started: float, total: float, round_size: int) -> float:
     return min(1.0, max(0.0, started / arrival))
 
 
-class Stream(Unpaced):
+class Stream(SearchPacing):
     """Pacing of a replay whose clock moves: before a decision, so that a script has one time throughout, and beside labs."""
 
     def __init__(self, context: RunContext, clock: StreamClock, slots: int, *, reads: bool, labs: bool = False) -> None:

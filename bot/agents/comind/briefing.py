@@ -219,5 +219,5 @@ def in_rounds(
         **dict.fromkeys(("draft", "debug", "improve"), scripts),
     }
     if context.settings_of(ChosenCoder).labs:
-        return Strategy(name, labs_policy, playbooks, labs.finish, intake.close, reads_posts=True, opens_labs=True)
+        return Strategy(name, labs_policy, playbooks, None, intake.close, reads_posts=True, opens_labs=True)
     return Strategy(name, policy, playbooks, briefing.finish, intake.close, reads_posts=True)

@@ -217,9 +217,6 @@ class LabsBriefing:
         files = sorted(str(path.relative_to(work)) for path in work.rglob("*") if path.is_file())
         keep_report(context, draft.id, draft.title, answer, attempts, known_at, lineage(context, draft), files[:_FILES])
 
-    async def finish(self, tree: Tree) -> None:
-        """Do nothing: reports are compiled when a lab closes."""
-
 
 def keep_baseline(context: RunContext, tree: Tree) -> None:
     """Store the baseline as the first report, so that a draft may extend it."""

@@ -39,8 +39,4 @@ def solo(context: RunContext) -> Strategy:
     """Return the yardstick: no hold-out, no command `lab`, no community; its last submission.csv is graded as it is."""
     settings = context.settings_of(LabSettings).model_copy(update={"turns": 1_000})
     playbook = LabPlaybook(context, SoloBriefing(), settings)
-
-    async def finish(tree: Tree) -> None:
-        """Do nothing."""
-
-    return Strategy("solo", SoloPolicy(), {"lab": playbook}, finish, hands_in_own=True)
+    return Strategy("solo", SoloPolicy(), {"lab": playbook}, hands_in_own=True)

@@ -8,7 +8,7 @@ from bot.agents.tree.policy import PRESETS, TreeSearchPolicy
 from bot.agents.tree.prompts import WriteTreeScript
 from bot.agents.tree.settings import TreeSearchSettings
 from bot.coder.brief import Brief, CoderBudget
-from bot.coder.playbook import Assignment, ScriptPlaybook, action_after
+from bot.coder.playbook import Assignment, Briefing, ScriptPlaybook, action_after
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action, Strategy
@@ -33,7 +33,7 @@ class Reader(Protocol):
         """Return the text for the node's prompt; raises as `Asker.ask`."""
 
 
-class AideBriefing:
+class AideBriefing(Briefing):
     """Draft and improve see plan, review and score of every valid node; debug sees its parent only."""
 
     def __init__(self, context: RunContext, reader: Reader | None = None) -> None:
@@ -56,12 +56,6 @@ class AideBriefing:
         )
         attempts = tuple(attempt(context, p) for p in action.parents)
         return Assignment(brief=brief, attempts=attempts, known_items=material.items)
-
-    async def meanwhile(self, tree: Tree) -> None:
-        """Do nothing: reviews are written when a prompt needs them."""
-
-    async def finish(self, tree: Tree) -> None:
-        """Do nothing: AIDE keeps no reports."""
 
 
 class AidePlaybook(ScriptPlaybook):
@@ -92,7 +86,7 @@ def searching(context: RunContext, name: str, preset: str, reader: Reader | None
     briefing = AideBriefing(context, reader)
     playbook = AidePlaybook(context, briefing)
     policy = TreeSearchPolicy(context.settings_of(TreeSearchSettings).over(PRESETS[preset]))
-    return Strategy(name, policy, {"draft": playbook, "debug": playbook, "improve": playbook}, briefing.finish)
+    return Strategy(name, policy, {"draft": playbook, "debug": playbook, "improve": playbook})
 
 
 def aide(context: RunContext) -> Strategy:

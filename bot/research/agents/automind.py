@@ -4,7 +4,7 @@ from bot.agents.tree.memory import Memory
 from bot.agents.tree.policy import PRESETS, TreeSearchPolicy
 from bot.agents.tree.settings import TreeSearchSettings
 from bot.coder.brief import Brief
-from bot.coder.playbook import Assignment
+from bot.coder.playbook import Assignment, Briefing
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
@@ -28,7 +28,7 @@ _UNPLANNED = {
 """What a script is to come to where no model plans it."""
 
 
-class AutoMindBriefing:
+class AutoMindBriefing(Briefing):
     """Has each node planned first: drafts with papers, improvements with tricks, repairs with neither."""
 
     def __init__(self, context: RunContext) -> None:
@@ -95,16 +95,10 @@ class AutoMindBriefing:
             return entries
         return await base.tricks(node, topic=attempt(self._context, action.parents[0]).plan)
 
-    async def meanwhile(self, tree: Tree) -> None:
-        """Do nothing: plans and reviews are written when they are needed."""
-
-    async def finish(self, tree: Tree) -> None:
-        """Do nothing: AutoMind keeps no reports."""
-
 
 def automind(context: RunContext) -> Strategy:
     """Return AutoMind's policy and playbooks."""
     briefing = AutoMindBriefing(context)
     playbook = AdaptivePlaybook(context, briefing)
     policy = TreeSearchPolicy(context.settings_of(TreeSearchSettings).over(PRESETS["automind"]))
-    return Strategy("automind", policy, {"draft": playbook, "debug": playbook, "improve": playbook}, briefing.finish)
+    return Strategy("automind", policy, {"draft": playbook, "debug": playbook, "improve": playbook})
