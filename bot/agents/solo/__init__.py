@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from bot.coder.lab.assignment import LabAssignment
+from bot.coder.lab.assignment import LabAssignment, LabBriefing
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
@@ -24,15 +24,12 @@ class SoloPolicy:
         return () if any(not node.baseline for node in tree.nodes) else (Action("lab", draft_id=1),)
 
 
-class SoloBriefing:
-    """Gives the coder only the task."""
+class SoloBriefing(LabBriefing):
+    """Gives the coder only the task; its file is submitted as it is."""
 
     async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
         """Return the whole task."""
         return LabAssignment(title="the competition", draft=_TASK, alone=True)
-
-    async def closed(self, action: Action, node: int, tree: Tree) -> None:
-        """Do nothing: the coder's file is submitted as it is."""
 
 
 def solo(context: RunContext) -> Strategy:
