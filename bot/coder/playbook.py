@@ -59,6 +59,7 @@ class Briefing(Protocol):
 
     async def meanwhile(self, tree: Tree) -> None:
         """Prepare what will be needed later, while a node is worked on; a failure is made up for then."""
+        return
 
 
 class ScriptPlaybook:

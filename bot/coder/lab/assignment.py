@@ -42,3 +42,4 @@ class LabBriefing(Protocol):
 
     async def closed(self, action: Action, node: int, tree: Tree) -> None:
         """Process the results of a lab that has closed."""
+        return
