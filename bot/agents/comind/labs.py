@@ -34,7 +34,10 @@ _IDEA = 1500
 """Characters of an idea in a lab."""
 _FIRST = "A first solution"
 _FIRST_TEXT = "Start with the task alone: log a simple model early, then add features and other model families."
-_PUBLISHED_TEXT = "Posts are being read in the meantime; the draft planned from them will reach you as news."
+_PUBLISHED_TEXT = (
+    "Posts are being read in the meantime, so do not wait for them; what a planner makes of them will reach you as news. "
+    "Weigh it against your own measurements."
+)
 _FIRST_START = (
     "Its coder has been working on the task alone since the run started, while the posts were read, and will continue: plan what "
     "the posts add to this work. `codebase` is null, or the node of a public notebook."

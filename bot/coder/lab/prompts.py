@@ -31,6 +31,8 @@ class FoldFacts:
     folds: int
     column: str | None = None
     """The column of times or groups that they are cut by."""
+    blocks: bool = False
+    """Whether a fold is a block of consecutive rows from each period."""
 
 
 @dataclass(frozen=True)

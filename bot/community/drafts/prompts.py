@@ -151,7 +151,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
             if self.share(draft) < (min_share := self.room.min_share) - 0.005:
                 share = draft.share
                 raise Unparsable(
-                    f"draft {draft.title!r} has a share of {share}, but a script needs at least {min_share:.2f}"
+                    f"draft {draft.title!r} has a share of {share}, but a draft needs at least {min_share:.2f}"
                 )
         if (total := sum(map(self.share, answer.drafts))) > 1.005:
             raise Unparsable(
@@ -166,7 +166,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
                 # The node that a draft starts from may be fixed, and not its plan's choice.
                 same_codebase = draft.codebase == other_draft.codebase and not self.parents
                 if same_codebase and _are_similar(_words(draft.aim), _words(other_draft.aim)):
-                    raise Unparsable(f"{titles} extend the same script with the same aim")
+                    raise Unparsable(f"{titles} extend the same node with the same aim")
             other_drafts.append(draft)
         return answer
 

@@ -1,6 +1,7 @@
 """Reading in batches: several documents per call, the most telling first, within a token budget that grows while it pays."""
 
 import asyncio
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -241,10 +242,16 @@ def _analysis(context: RunContext, document: Document, findings: Findings) -> An
 
 
 def _brief(task: TaskText) -> TaskText:
-    """Return the task with the beginning of its description, which says where it was cut."""
+    """Return the task with the beginning of its description, which says where it was cut: after a sentence, or after a word."""
     if len(task.description) <= _TASK_CHARACTERS:
         return task
-    beginning = task.description[:_TASK_CHARACTERS].rsplit(maxsplit=1)[0]
+    # Half a rule would mislead.
+    sentence_end = re.compile(r"[.!?](?=\s)").search(task.description, _TASK_CHARACTERS, 2 * _TASK_CHARACTERS)
+    beginning = (
+        task.description[: sentence_end.end()]
+        if sentence_end
+        else task.description[:_TASK_CHARACTERS].rsplit(maxsplit=1)[0]
+    )
     return replace(task, description=f"{beginning} [... the rest is omitted]")
 
 

@@ -25,7 +25,8 @@ def write_folds(layout: Layout, split: RowSplit, folds: Sequence[tuple[int, int]
 
     The files are folds.csv (`row`, counted from 0 in the view's training rows; the columns that make up their ids, and the
     key columns; `fold` from 0, -1: never validated); folds.json (`kind`, `metric_per_fold`: whether the metric is computed
-    per fold and averaged, `folds`: how many, and `column` where they were cut by time or group); classes.json, where the task
+    per fold and averaged, `folds`: how many; where they were cut by time or group, `column`; `blocks` where a fold holds a
+    block of consecutive rows from each period); classes.json, where the task
     has classes; and the sample submission. `forward` means that a fold learns from earlier rows alone.
     """
     key_columns = (*layout.id_parts, *layout.card.key_columns)
@@ -41,6 +42,7 @@ def write_folds(layout: Layout, split: RowSplit, folds: Sequence[tuple[int, int]
         "metric_per_fold": metric_per_fold(layout.card),
         "folds": len({fold for _, fold in folds if fold >= 0}),
         **({} if column is None else {"column": column}),
+        **({"blocks": True} if split.kind == "time" and not forward else {}),
     }
     (out / "folds.json").write_text(json.dumps(info, ensure_ascii=False), encoding="utf-8")
     labelled = (row for row, _ in folds if layout.has_label(row))

@@ -92,7 +92,7 @@ async def test_two_labs_plan_log_and_close_without_waiting_for_each_other(tmp_pa
             order = [(event.type, event.data["lab"]) for event in events if event.type in ("lab.opened", "lab.closed")]
     assert [node.state for node in tree.nodes] == ["valid"] * 5
     assert [row.reason for row in rows] == ["its coder finished"] * 4
-    [waited] = [row.id for row in rows if f"# Your draft: {row.title}\n" in model.heads[1]]
+    [waited] = [row.id for row in rows if f"# Your assignment: {row.title}\n" in model.heads[1]]
     assert order.index(("lab.closed", 2)) < order.index(("lab.opened", 3)), (
         "its plan was waited for, and held up nobody"
     )

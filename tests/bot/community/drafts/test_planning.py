@@ -274,7 +274,7 @@ IDEAS = tuple(IdeaText(Item(f"idea/{n}", CUTOFF), n, "try it", 5.0, 0) for n in 
         (({}, {}, {}), "1 to 2 drafts"),
         (({"ideas": [7]},), "names unknown ideas"),
         (({"codebase": 5},), "one of"),
-        (({"share": 0.02},), "a script needs at least 0.10"),
+        (({"share": 0.02},), "a draft needs at least 0.10"),
         (({"share": 0.7}, {"share": 0.6}), "sum to 1.30"),
         (({"ideas": [1, 2, 3]},), "more than half of their ideas"),
         (({"ideas": [3, 4]}, {"ideas": [4, 3]}), "more than half of their ideas"),

@@ -129,13 +129,16 @@ async def test_several_documents_are_read_by_one_call_and_none_twice(tmp_path: P
         assert texts[0].fails == ("y",)
 
 
-async def test_a_long_description_is_cut_at_a_word_and_says_so(tmp_path: Path) -> None:
-    whole = " ".join(f"word{number}" for number in range(400))
+@pytest.mark.parametrize(("end", "longest"), [("", 1_000), (".", 1_100)])
+async def test_a_long_description_is_cut_after_a_sentence_or_a_word_and_says_so(
+    tmp_path: Path, end: str, longest: int
+) -> None:
+    whole = " ".join(f"word{number}{'' if number % 10 else end}" for number in range(400))
     (write_tiny(tmp_path / "tiny") / "description.md").write_text(whole)
     async with community(tmp_path, model := Analyst()) as (context, _):
         await read_batch(context, 1)
         begun, mark, _ = model.described.partition(" [... the rest is omitted]")
-        assert mark and 900 < len(begun) <= 1_000 and whole.startswith(f"{begun} ")
+        assert mark and 900 < len(begun) <= longest and whole.startswith(f"{begun} ") and begun.endswith(end)
 
 
 async def test_a_batch_keeps_within_its_tokens_and_the_run_within_all_of_them(tmp_path: Path) -> None:
