@@ -115,7 +115,7 @@ def writes_predictions(tree: ast.AST, code: str) -> bool:
     """Return whether a kernel writes a file that may be a submission, by its name if it has one."""
     if not _WRITES.search(code):
         return False
-    names = [text for text in _stored_texts(tree) if TABLE.search(text)]
+    names = [text for text in _stored_texts(tree) if TABLE.search(text) and _PLAIN_PATH.fullmatch(text)]
     return not names or bool(_TRAINS.search(code)) or any(_ANSWERS.search(name) for name in names)
 
 

@@ -235,7 +235,7 @@ if __name__ == '__main__':
         "import pandas as pd, zipfile\nfrom pathlib import Path\nINPUT = Path('../input/tiny-table')\n"
         "train = pd.read_csv(INPUT / 'train.csv.zip')\n"
         "with zipfile.ZipFile('/kaggle/input/tiny-table/test.csv.zip') as z:\n    test = pd.read_csv(z.open('test.csv'))\n"
-        f"{_FIT}{_WRITE}",
+        f"{_FIT}pd.DataFrame({{'id': test['id'], 'label': p}}).to_csv('submission.csv.zip', index=False)\n",
         "ran",
     ),
     Kernel(

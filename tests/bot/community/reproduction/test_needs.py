@@ -146,6 +146,7 @@ def test_an_example_in_a_notebooks_prose_is_no_code() -> None:
         ("frame.describe().to_csv('overview.csv')", False),
         ("frame.to_csv('submission.csv')", True),
         ("frame.to_csv(NAME)", True),
+        ("frame.to_csv(f'sub_{n}.csv')", True),
         ("Path('submission.csv').write_text(text)", True),
         ("print(frame)", False),
     ],
