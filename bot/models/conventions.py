@@ -32,19 +32,19 @@ _MARK = re.compile(
     r"|<\|im_start\|>answer\b|\nHere(?:'s| is) my response:))|(?<=[:,=(\[{])\s?\"(?:[^\"\\\n]|\\.)*+\""
     rf"|<(?P<argument>{_PARAMETER}|{_ARG}value)\b[^<>]*>(?s:.*?)</(?P=argument)>"
     r"|(?P<hidden><!--(?! ?[^<>]{,60}-->)|\{#|^/\*|^:::(?=\W*think|\W*reason))|(?P<shown>-->|#\}|\*/|^:::)"
-    r"|(?P<line>^)?(?:(?P<bracket>\\?[<\[{(◁⟨⟦〈《«【＜]|&lt;){1,2}+(?:(?:!--|%) ?|[|｜])?"
-    r"(?P<slash>(?<=\\end\{)|[/\\]\s?|end[_ ](?:of[_ ])?)?(?:(?:begin|start)[_ ](?:of[_ ])?)?(?P<name>[^\W\d_][\w:.-]{1,40}?)"
-    r"(?:_(?:start|begin)|(?P<end>_end|\s?/))?(?:\s[^<>\n]{0,200}?)?(?: ?(?:--|%)|[|｜])?(?:\\?[>\]})▷⟩⟧〉》»】＞]|&gt;)+:?"
+    r"|(?P<line>^)?(?:(?P<bracket>\\?[<\[{(◁⟨⟦〈《«【＜]|&lt;){1,2}+(?:(?:!--|[%#]) ?|[|｜])?"
+    r"(?P<slash>(?<=\\end\{)|[/\\]\s?|end[_ ▁](?:of[_ ▁])?)?(?:(?:begin|start)[_ ▁](?:of[_ ▁])?)?(?P<name>[^\W\d_][\w:.-]{1,40}?)"
+    r"(?:[_ ](?:start|begin)|(?P<end>[_ ]end|\s?/))?(?:\s[^<>\n]{0,200}?)?(?: ?(?:--|%)|[|｜])?(?:\\?[>\]})▷⟩⟧〉》»】＞]|&gt;)+:?"
     rf"|(?(line){_MARGIN}(?:(?!\d)[\w'-]++ ?){{1,5}}+{_MARGIN}(?:(?<!>)(?=$|[{{`])|(?<=:))|(?!))))(?(quote)(?![\"'`\\]))"
 )
 """Code, marks of Apertus, Gemma and Granite, arguments of calls, tags of any name, comments, and lines that may head others."""
 _MOST_BLOCKS = 200
 _SECTION = re.compile(
-    rf"(?mi)^\s*(?P<style>{_MARGIN})(?:[\w'-]+[ _]){{0,3}}(?:{_REASONING}|思考\w*|rationale|deliberation|monologue"
+    rf"(?mi)^\s*(?P<style>{_MARGIN})(?:[\w'-]+:?[ _]){{0,3}}(?:{_REASONING}|思考\w*|rationale|deliberation|monologue"
     rf"|brainstorm\w*|draft|plan)(?: \w+){{0,2}}{_MARGIN}(?:[:.]|$)"
 )
 _HEADING = re.compile(
-    rf"(?i)[\W\d_]*(?:(?:my|the|next|actual|corrected|revised|better|new)[ _])?(?P<final>final[ _]?|最终)?"
+    rf"(?i)[\W\d_]*(?:step[\W\d]+)?(?:(?:my|the|next|actual|corrected|revised|better|new)[ _])?(?P<final>final[ _]?|最终)?"
     rf"(?:(?:\w+_)?(?:answer|response|solution|command|script|code)|final|revised|action(?=\W*$)|答案|回答|命令"
     rf"|(?:done|end(?: of)?)[ _]{_REASONING})[\W\d_]*"
 )
@@ -121,7 +121,7 @@ def _without_reasoning(text: str) -> str:
             continue
         name, following, start, end = _name(mark), nexts[mark.start()], mark.end(), None
         closing = following if following and _name(following) == name else None
-        line = mark[0] if mark["line"] == "" else ""
+        line = mark[0] if mark["line"] == "" and (_HEADING.fullmatch(mark[0]) or not _SECTION.match(mark[0])) else ""
         before, heading, is_answer = text[position : mark.start()], _HEADING.fullmatch(line), _OF_ANSWER.fullmatch(name)
         has_one, has_more = has_kept or has_command(position, mark.start()), has_command(start, len(text))
         if mark["code"]:

@@ -104,6 +104,11 @@ OF_ANY_NAME = (
     f"::: thinking\n{REJECTED}\n:::\n{ANSWER}",
     f"&lt;think&gt;{REJECTED}&lt;/think&gt;{ANSWER}",
     f"{{musing}}\n{REJECTED}\n{{/musing}}\n{ANSWER}",
+    f"{{{{#musing}}}}\n{REJECTED}\n{{{{/musing}}}}\n{ANSWER}",
+    f"[THINKING START]\n{REJECTED}\n[THINKING END]\n{ANSWER}",
+    f"<｜begin▁of▁thinking｜>{REJECTED}<｜end▁of▁thinking｜>{ANSWER}",
+    f"## Thinking\n{REJECTED}\n\n## More thinking\n{REJECTED}\n\n## Answer\n{ANSWER}",
+    f"Sure.\n\n[[ ## reasoning ## ]]\n{REJECTED}\n\n[[ ## answer ## ]]\n{ANSWER}",
     f"<think>{REJECTED}<think/>{ANSWER}",
 )
 
