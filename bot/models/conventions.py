@@ -44,7 +44,7 @@ _SECTION = re.compile(
     rf"|brainstorm\w*|draft|plan)(?: \w+){{0,2}}{_MARGIN}(?:[:.]|$)"
 )
 _HEADING = re.compile(
-    rf"(?i)[\W\d_]*(?:step[\W\d]+)?(?:(?:my|the|next|actual|corrected|revised|better|new)[ _])?(?P<final>final[ _]?|最终)?"
+    rf"(?i)[\W\d_]*(?:step[\W\d]+)?(?:(?:my|the|actual|corrected|revised|better|new)[ _])?(?P<final>final[ _]?|最终)?"
     rf"(?:(?:\w+_)?(?:answer|response|solution|command|script|code)|final|revised|action(?=\W*$)|答案|回答|命令"
     rf"|(?:done|end(?: of)?)[ _]{_REASONING})[\W\d_]*"
 )
