@@ -57,14 +57,14 @@ class RunOptions(SearchOptions):
         description="Public notebooks that comind runs.",
     )
     rounds: RoundsSettings = Field(
-        default=RoundsSettings(), description="How comind works on drafts with scripts instead of labs."
+        default=RoundsSettings(), description="How comind works on drafts when it uses scripts instead of labs."
     )
     tree_search: TreeSearchSettings = Field(
         default=TreeSearchSettings(),
         description="Tree search used by aide, its variants and automind; defaults depend on the agent.",
     )
     adaptive_coding: AdaptiveSettings = Field(
-        default=AdaptiveSettings(), description="When automind writes a script in substeps that run separately."
+        default=AdaptiveSettings(), description="When automind splits a script into substeps that run separately."
     )
 
 
@@ -78,12 +78,12 @@ class ReplayOptions(RunOptions, MachineOptions):
     pace: Annotated[Literal["all", "stream"], Option()] = Field(
         default="all",
         description="all: everything up to the cutoff is visible from the start; stream: the clock advances from the "
-        "competition's start to the cutoff, per node if `steps` is set, otherwise with time",
+        "competition's start to the cutoff, per node if `steps` is set, otherwise with elapsed time",
     )
     signals: Annotated[Literal["asof", "collected"], Option()] = Field(
         default="asof",
-        description="asof: votes, scores and tiers at the simulated time; collected: the same, or the values at collection "
-        "where those are unknown",
+        description="asof: votes, scores and tiers at the simulated time; collected: the same, but where those are "
+        "unknown, the values at the time of collection",
     )
     community: Annotated[bool, Option()] = Field(
         default=True, description="show posts and public notebooks to the agent"
@@ -93,7 +93,7 @@ class ReplayOptions(RunOptions, MachineOptions):
 class AgentRunSettings(RunSettings, RunOptions):
     """The settings of a run, an agent's among them, as its config.json records them."""
 
-    chosen_coder: ChosenCoder = Field(default=ChosenCoder(), description="coder that `coder` selects in this run")
+    chosen_coder: ChosenCoder = Field(default=ChosenCoder(), description="settings of the coder selected by `coder`")
 
     @property
     def in_labs(self) -> bool:

@@ -211,15 +211,16 @@ class Level:
             if cap is None or not (amount or kind in KNOWN_AFTERWARDS):
                 continue
             already, reserved = self.amount_spent(kind), self.amount_reserved(kind)
-            reached = f"the {self.name}'s cap on {name(kind)} is reached: {words(kind, already)} of {words(kind, cap)} are spent"
+            spent = f"{words(kind, already)} of {words(kind, cap)} spent"
+            reached = f"the {self.name}'s cap on {name(kind)} has been reached: {spent}"
             error = partial(BudgetExceeded, renews=self.renews)
             if kind in KNOWN_AFTERWARDS and already >= cap:
                 return _Refusal(error(f"{reached}, so nothing new is started"), final=True)
-            need = f"and the next step may take {words(kind, amount)}"
+            need = f"and the next step may need {words(kind, amount)}"
             if already + amount > cap:
                 return _Refusal(error(f"{reached}, {need}"), final=True)
             if already + reserved + amount > cap:
-                reservations = f"{words(kind, reserved)} are reserved for work in progress"
+                reservations = f"{words(kind, reserved)} reserved for work in progress"
                 blocked = blocked or _Refusal(error(f"{reached}, {reservations}, {need}"), final=False)
         return blocked
 

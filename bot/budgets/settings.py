@@ -21,7 +21,7 @@ class Caps(ClosedModel):
     tokens: Annotated[int | None, Option("max-tokens")] = Field(
         default=None,
         ge=0,
-        description="maximum number of new tokens (received, or sent and not cached)",
+        description="maximum number of new tokens (received, or sent but not cached)",
         examples=[3_000_000],
     )
     calls: int | None = Field(

@@ -101,7 +101,7 @@ def check(
         for t in result.trials
     ]
     lines += [result.error] if result.error else []
-    lines += [f"{name} in {back_end_name}: {'everything works' if ok else 'not everything works'}"]
+    lines += [f"{name} in {back_end_name}: {'everything works' if ok else 'some tests failed'}"]
     record = {"ok": ok, "sandbox": back_end_name, "error": result.error, "trials": [asdict(t) for t in result.trials]}
     print_result(record, *lines, json=json)
     raise typer.Exit(0 if ok else 1)

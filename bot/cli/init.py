@@ -43,12 +43,12 @@ def init(
         typer.Argument(
             parser=slug_of,
             metavar="competition",
-            help="name of the competition (default: your only one; with several, it asks)",
+            help="name of the competition (default: your only one; asks if you have several)",
             show_default=False,
         ),
     ] = None,
     config: Annotated[Path, typer.Option(help="file to write")] = Path("bot.toml"),
-    url: Annotated[str, typer.Option(help="address of Kaggle or `bot rehearse`")] = SITE,
+    url: Annotated[str, typer.Option(help="address of Kaggle or of `bot rehearse`")] = SITE,
     model: Annotated[
         str | None, typer.Option(help="builtin or openai:NAME (default: openai if its key is set)", show_default=False)
     ] = None,
@@ -97,7 +97,7 @@ def init(
         )
     option = "" if config == Path("bot.toml") else f" --config {config}"
     typer.echo(f"\nnext: {'' if is_fine else 'fix the failed checks, then '}bot run{option}")
-    typer.echo(f"then, in another shell: bot status{option}, and bot approve for each file that awaits approval")
+    typer.echo(f"then, in another shell: bot status{option}, and bot approve for each file awaiting approval")
     if not is_fine:
         raise typer.Exit(1)
 

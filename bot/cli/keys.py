@@ -57,7 +57,7 @@ def ask_for_key(name: str) -> str:
     text = typer.prompt(f"{name} (not shown)", hide_input=True) if sys.stdin.isatty() else sys.stdin.read()
     key = str(text).strip()
     if not (key and key.isascii() and key.isprintable()):
-        raise UsageError("invalid key: it is empty, has several lines, or contains invalid characters")
+        raise UsageError("invalid key: it is empty, spans several lines, or contains invalid characters")
     return key
 
 

@@ -28,7 +28,7 @@ def list_entries(
     label: Label = None,
     kind: Annotated[str | None, typer.Option(help="only entries of this kind: trick, paper or lesson")] = None,
     as_of: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="only entries from before this day (UTC)")
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="only entries dated before this day (UTC)")
     ] = None,
     without: Annotated[str | None, typer.Option(help="omit entries from this competition")] = None,
     config: Config = None,

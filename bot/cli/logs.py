@@ -56,7 +56,7 @@ def logs(
     with daemon_to_read(config) as store:
         log = EventLog(store, competition, all_events or json)
         if competition is not None and not follow and not log.newest(1):
-            raise UsageError(f"no events on {competition}: `bot status` lists the competitions")
+            raise UsageError(f"no events for {competition}: `bot status` lists the competitions")
         last = log.last()
         events = log.newest(lines) if back is None else list(log.since(daemon_now(store) - back))
         _print(events, json=json)

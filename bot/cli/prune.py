@@ -72,7 +72,7 @@ def _forget(competition: str | None, database: Path | None, *, dry_run: bool, js
         pruned = (prunable if dry_run else prune_community)(store, competition)
     line = (
         f"{'would remove' if dry_run else 'removed'} {pruned.posts} posts on {competition}, {pruned.readings} readings, "
-        f"{pruned.derived} analyses, ideas, drafts and reports, {pruned.bodies} prompts and other bodies; "
+        f"{pruned.derived} analyses, ideas, drafts and reports, {pruned.bodies} stored prompts and other texts; "
         f"{len(pruned.runs)} run(s) are kept without them"
     )
     print_result({"database": str(database), "dry_run": dry_run, **asdict(pruned)}, line, json=json)

@@ -45,7 +45,7 @@ def check(
         lines = [*lines, "answers: none (made by `bot solve`); it can be solved, but not graded or replayed"]
     grader = loaded.path / GRADER
     if loaded.card.metric.name not in METRIC_DIRECTIONS and grader.is_file():
-        lines = [*lines, f"grader: the competition's own, {GRADER}"]
+        lines = [*lines, f"grader: the competition's own ({GRADER})"]
     print_result({"snapshot": str(snapshot), "ok": True, "summary": lines}, *lines, json=json)
 
 

@@ -54,7 +54,7 @@ def solve(
     ] = None,
     id: Annotated[str | None, typer.Option(help="column with row ids (default: one that looks like an id)")] = None,
     group: Annotated[
-        str | None, typer.Option(help="single table: column whose groups are never split (none: split by row)")
+        str | None, typer.Option(help="single table: column whose groups are never split (`none` splits by row)")
     ] = None,
     time_column: Annotated[
         str | None,
@@ -65,7 +65,7 @@ def solve(
     test: Annotated[str | None, typer.Option(help="table with rows to predict (default: the table named test)")] = None,
     header: Annotated[
         bool | None,
-        typer.Option("--header/--no-header", help="whether the first row contains column names (default: detect)"),
+        typer.Option("--header/--no-header", help="whether the first row contains column names (default: detected)"),
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="do not ask: accept the most likely interpretation of ambiguous data")
@@ -123,7 +123,7 @@ def solve(
             shortest = _SHORTEST_SEARCH * min(slowness, _MAX_SLOWNESS)
             if remaining < shortest:
                 typer.echo(
-                    f"the search takes {shortest:.0f} s, although only {max(0, remaining):.0f} s of --time are left; "
+                    f"the search will take {shortest:.0f} s, but only {max(0, remaining):.0f} s of --time are left; "
                     f"tasks currently take {slowness:.1f} times as long as on an idle machine",
                     err=True,
                 )

@@ -105,7 +105,7 @@ def _show_notes(store: Store, competition: str, *, json: bool) -> None:
             typer.echo(f"note {row.id}, {row.at:%Y-%m-%d %H:%M} UTC, {row.by}:")
             typer.echo("".join(f"  {line}\n" for line in row.text.splitlines()), nl=False)
     if not all_notes and not json:
-        typer.echo(f"no notes on {competition}")
+        typer.echo(f"no notes for {competition}")
 
 
 def _report(store: Store, facts: dict[str, Any], message: str, *, json: bool) -> None:

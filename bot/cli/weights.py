@@ -20,7 +20,7 @@ _LINE = 60.0
 """Seconds between two progress lines if there is no terminal."""
 
 weights_app = typer.Typer(
-    name="weights", help="Pretrained weights, which scripts can read in weights/.", no_args_is_help=True
+    name="weights", help="Pretrained weights that scripts can read in weights/.", no_args_is_help=True
 )
 
 

@@ -171,7 +171,7 @@ class CoderSection(ClosedModel):
     )
     models: tuple[str, ...] = Field(
         default=(),
-        description="other model names that the agent may request; the configured model answers them too",
+        description="other model names that the agent may request; the configured model answers these requests too",
         examples=[["small-model"]],
     )
 

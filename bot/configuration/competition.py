@@ -56,14 +56,14 @@ class CompetitionSettings(RunOptions, CardOverrides):
     )
     rules_read: bool = Field(
         default=False,
-        description="whether you have read the rules and the bot may take part; `bot approve COMPETITION --rules` "
-        "confirms the same. Nothing is submitted until you have done one or the other",
+        description="whether you have read the rules and the bot may take part; you can confirm this with "
+        "`bot approve COMPETITION --rules` instead. Nothing is submitted until you do either",
     )
     submissions_per_day: int | None = Field(
         default=None,
         ge=1,
         description="maximum number of submissions per day (UTC), within Kaggle's own limit (default: Kaggle's limit minus "
-        "a reserve for people: a fifth, and at least one)",
+        "one fifth, but at least one, which is reserved for submissions by people)",
         examples=[2],
     )
     max_submissions: int | None = Field(
@@ -72,7 +72,8 @@ class CompetitionSettings(RunOptions, CardOverrides):
     reserved_submissions: int = Field(
         default=0,
         ge=0,
-        description="how many of max_submissions are reserved for the last reserved_days before the deadline",
+        description="number of submissions, out of max_submissions, reserved for the last reserved_days before the "
+        "deadline",
     )
     reserved_days: float = Field(
         default=3.0,
@@ -85,7 +86,7 @@ class CompetitionSettings(RunOptions, CardOverrides):
         gt=0,
         allow_inf_nan=False,
         description="for notebook competitions: Kaggle's time limit in hours, as stated on the competition's pages; the bot "
-        "pushes no notebook that would need more than 60% of it",
+        "never pushes a notebook that would need more than 60% of it",
     )
     notebook_accelerator: str | None = Field(
         default=None,

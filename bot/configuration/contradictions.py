@@ -25,7 +25,8 @@ def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     models_at |= {("models", "roles", role): model for role, model in models.roles.items()}
     for slug, competition in competitions.items():
         if settings.run.agent in REPLAYS_ONLY and "agent" not in competition.model_fields_set:
-            yield ("competitions", slug), f"needs an agent: {settings.run.agent}, set in [run], works only in replays"
+            agent = f"{settings.run.agent}, the one set in [run]"
+            yield ("competitions", slug), f"needs an `agent`: {agent}, works only in replays"
         models_at[("competitions", slug, "model")] = competition.model
         models_at |= {("competitions", slug, "roles", role): model for role, model in competition.roles.items()}
     for path, model in models_at.items():
@@ -53,7 +54,7 @@ def _scoring(path: KeyPath, competition: CompetitionSettings) -> Iterator[tuple[
     elif name is not None and ("/" in name or name.endswith(".py")):
         yield (*path, "metric"), f"must be the path of a file named {OWN_GRADER}, or the name of a metric"
     elif name is not None and name not in METRICS:
-        sentence = f"must be a metric that the bot can compute, or the path of a {OWN_GRADER}"
+        sentence = f"must be a metric that the bot can compute, or the path of a file named {OWN_GRADER}"
         yield (*path, "metric"), f"{sentence}; {nearest_metric(name)}"
 
 
@@ -83,7 +84,7 @@ def cost_without_cap(settings: Settings, competition: CompetitionSettings, names
     priced = sorted({name for name, prices in prices_of if Pricing(prices).cost(name, call)})
     if not priced:
         return None
-    return f"needs max_cost_per_day, or money under [budget.day]: its models cost money ({', '.join(priced)})"
+    return f"needs max_cost_per_day (or `money` under [budget.day]) because its models cost money ({', '.join(priced)})"
 
 
 def _capped_models(settings: Settings) -> dict[KeyPath, str]:

@@ -115,7 +115,7 @@ class PortfolioFits:
             columns = tuple(map(int, categories)), tuple(map(int, encode))
         except ValueError:
             raise InvalidSubmission(
-                "columns must be numbers, counted from 0, unless the features are data frames"
+                "columns must be given by number, counting from 0, unless the features are data frames"
             ) from None
         staging = self.folder / f".{free_name}"
         shutil.rmtree(staging, ignore_errors=True)

@@ -41,14 +41,15 @@ class SearchOptions(ClosedModel):
     seed: Annotated[int, Option()] = Field(default=0, description="seed for all random choices")
     blend: Annotated[bool | None, Option()] = Field(
         default=None,
-        description="combine predictions into an ensemble (default: yes, except for agents whose papers do not, such as aide)",
+        description="combine predictions into an ensemble (default: yes, except for agents whose papers use none, "
+        "such as aide)",
         examples=[False],
     )
     knowledge: Annotated[KnowledgeMode, Option()] = Field(
         default="clock",
         description="knowledge base entries that prompts may contain: those known at the simulated time (clock), all, or none",
     )
-    budget: Caps = Field(default=Caps(), description="Caps on one run, including what it spent before a resume.")
+    budget: Caps = Field(default=Caps(), description="Caps on one run, counting what it spent before it was resumed.")
     watch: RuleSettings = Field(default=RuleSettings(), description="When to stop a running script early.")
 
 

@@ -26,7 +26,7 @@ def check_free(folder: Path, settings: DiskSettings) -> None:
     free = free_bytes(folder) / 1e9
     if free < settings.free_gb:
         raise UsageError(
-            f"the disk of {folder} has {free:.1f} GB free, but a run requires {settings.free_gb:g} GB: "
+            f"the disk that holds {folder} has {free:.1f} GB free, but a run requires {settings.free_gb:g} GB: "
             f"free some space with `bot prune {folder}`, or lower free_gb under [disk] in bot.toml"
         )
 

@@ -169,7 +169,7 @@ class Slot:
 
         free, problem = shutil.disk_usage(self._folder).free, self._problem
         if problem is None and free < self._plan.free_bytes:
-            problem = f"only {free / 1e9:.1f} GB are free in {self._folder}"
+            problem = f"only {free / 1e9:.1f} GB is free in {self._folder}"
         with open_gpus() as gpus_here:
             gpus, models = tuple(gpu.uuid for gpu in gpus_here.all()), tuple(gpu.name for gpu in gpus_here.all())
         if not gpus:

@@ -108,7 +108,7 @@ class LeaderboardResult:
             missing = "the site has not shown a score yet" if self.entries else "nothing was submitted"
             remark["message"] = message or missing
         elif team_score is not None and not same_score(team_score, score):
-            remark["note"] = f"the team's rank comes from a score of {team_score:g}, which this run did not submit"
+            remark["note"] = f"the team's rank is based on a score of {team_score:g}, which is not from this run"
         return {
             "competition_id": self.card.slug,
             "score": score,

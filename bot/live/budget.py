@@ -35,7 +35,7 @@ def open_run(
         return store.clock.now().date()
 
     of_day, of_all = allowance.caps("competition day", competition), allowance.caps("competition", competition)
-    days = Level(f"day of {competition}", of_day, amounts=_total(today), period=this_day, around=day)
+    days = Level(f"{competition} day", of_day, amounts=_total(today), period=this_day, around=day)
     whole_level = Level(f"competition {competition}", of_all, amounts=_total(ever), around=days)
     return Level(
         "run",

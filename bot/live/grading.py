@@ -75,7 +75,7 @@ def _final_submission(context: RunContext, verdict: LeaderboardResult) -> FinalS
         return FinalSubmission(best.id, None, f"nothing was submitted; node {best.id} has the best validation score")
     if best_entry.row.run_id != context.run_id:
         return FinalSubmission(
-            None, None, f"the submission that counts is {best_entry.row.tag} of the earlier run {best_entry.row.run_id}"
+            None, None, f"the submission that counts is {best_entry.row.tag} from earlier run {best_entry.row.run_id}"
         )
     source: PredictionSource = next(
         (name for name in get_args(PredictionSource) if name == best_entry.row.prediction_source), "holdout"

@@ -18,10 +18,11 @@ SENTENCES: Mapping[KindName, str] = {
     "judged": f"is judged by people, not by a metric: {_ONLY_READS}",
     "two-stages": "has two stages: the bot works on the first, notifies you when the data is replaced, and leaves the "
     "second to you",
-    "huge-data": "has {size} GB of data: the bot downloads all of it, which takes a long time and up to twice that space",
+    "huge-data": "has {size} GB of data: the bot downloads all of it, which takes a long time and needs up to twice "
+    "that space",
 }
 """What follows the competition's name."""
-NO_ROOM = "has {size} GB of data, but only {free} GB are free on this machine: free some space first"
+NO_ROOM = "has {size} GB of data, but only {free} GB is free on this machine: free some space first"
 IF_WRONG = 'if that is wrong, set kind = "csv" under [competitions.{slug}] in bot.toml'
 _WORKED_ON: tuple[KindName, ...] = ("notebooks", "two-stages", "huge-data")
 _GB = 1e9

@@ -202,8 +202,8 @@ class LiveCompetition:
         self._restarts = False
         row = live_run_of(self._shared.store, self.slug)
         if row is not None and row.status == "running" and not can_continue(row, task, self.settings):
-            reason = f"scores would not be comparable with those of {row.id}, or the agent has changed"
-            self._shared.say(self.slug, f"starting a new run: {reason}")
+            reason = "its scores would no longer be comparable, or the agent has changed"
+            self._shared.say(self.slug, f"starting a new run because {row.id} cannot continue: {reason}")
             await self._finish(row, _ANOTHER_RUN)
         run = begin_run(self._shared, task, self.settings)
         async with self._open_run(run) as open_run:

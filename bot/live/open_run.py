@@ -80,7 +80,7 @@ class OpenRun:
         if not self.agent.reads_posts:
             return
         if (await take_in_news(self.context)).strong:
-            self.shared.say(self.run.card.slug, "a strong post starts another round of drafts")
+            self.shared.say(self.run.card.slug, "starting another round of drafts because of a strong new post")
             self.turns.renew()
 
     async def submit(self) -> None:

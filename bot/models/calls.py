@@ -242,8 +242,8 @@ def ensure_known(prompt: Prompt[Any], as_of: datetime, timeless_kinds: frozenset
         is_late = item.time.tzinfo is None or item.time > as_of
         if is_late and item.id.partition("/")[0] not in timeless_kinds:
             raise BotError(
-                f"the prompt {prompt.name} was not sent: it contains {item.id} from {item.time.isoformat()}, later than "
-                f"the clock ({as_of.isoformat()})"
+                f"the prompt {prompt.name} was not sent: it contains {item.id} from {item.time.isoformat()}, which is "
+                f"after the current clock time ({as_of.isoformat()})"
             )
 
 

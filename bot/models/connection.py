@@ -94,7 +94,7 @@ _trusted = cache(create_ssl_context)
 def _redirected(next_request: Request) -> dict[str, Any]:
     """Return the error for a redirect to another address."""
     origin = f"{next_request.url.scheme}://{next_request.url.netloc.decode('ascii', 'replace')}"
-    words = f"it redirects to {origin[:200]}, and redirects are not followed: set the final address as base_url"
+    words = f"it redirects to {origin[:200]}, but the bot does not follow redirects: set the final address as base_url"
     return {"error": {"message": words}}
 
 

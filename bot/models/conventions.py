@@ -225,17 +225,17 @@ CALLS = tuple((family, re.compile(form, re.DOTALL), read) for family, read, form
      rf"(?:<{_TOOL}>|\[TOOL_CALLS\]|\[TOOL_REQUEST\]|<\|python_tag\|>|<\|(?:tool|function)_call\|>|functools(?=\[)"
      r"|<\|START_ACTION\|>|<\|tools_prefix\|>|<\|tool_call_start\|>(?=\s*\[?\s*\{)|<\|action_start\|>\s*<\|plugin\|>)\s*(?:```(?:json)?\s*)?(?P<arguments>[\[{].*?)(?:```\s*)?"
      rf"(?:</{_TOOL}>|<\|/tool_call\|>|<\|tool_call_end\|>|\[END_TOOL_REQUEST\]|<\|END_ACTION\|>|<\|tools_suffix\|>|<\|action_end\|>|<\|eom_id\|>|</s>|\Z)"),
-    ("Qwen3-Coder, Seed-OSS, Llama; MiniMax, Anthropic, DeepSeek's newer",
+    ("Qwen3-Coder, Seed-OSS, Llama; MiniMax, Anthropic, newer DeepSeek models",
      partial(_marked, form=rf"<{_PARAMETER}(?: name)?= *\"?([\w.-]+)\"?[^<>]*>\n?(.*?)\n?(?:</{_PARAMETER}>|\Z)"),
      rf"<{_CALLED}(?: name)?= *\"?(?P<name>[\w.-]+)\"? *>(?P<arguments>[^<]*+(?:<(?!/?{_CALLED}|/{_TOOL}|\|eom_id)[^<]*+)*+)"
      rf"<(?:/(?:{_CALLED}|{_TOOL})|\|eom_id\|)>"),
     ("GLM, LongCat", partial(_marked, form=rf"<{_ARG}key>\s*([\w.-]+)\s*</{_ARG}key>\s*<{_ARG}value>\n?(.*?)\n?</{_ARG}value>"),
      rf"<{_TOOL}>\s*(?P<name>[\w.-]+)\s*(?P<arguments><{_ARG}key>(?:(?!<{_TOOL}>).)*?)(?:</{_TOOL}>|(?<=arg_value>)\s*\Z)"),
-    ("Kimi; DeepSeek, Hunyuan; Mistral's newer", _marked,
+    ("Kimi; DeepSeek, Hunyuan; newer Mistral models", _marked,
      r"(?:<\|tool_call_begin\|>\s*(?:functions\.)?|<[|｜]tool[▁_]call[▁_]begin[|｜]>(?:function<[|｜]tool[▁_]sep[|｜]>)?|<tool_call>|\[TOOL_CALLS\])"
      r"(?P<name>[\w.-]+?)(?::\d+)?\s*(?:<\|tool_call_argument_begin\|>|<[|｜]tool[▁_]sep[|｜]>|\n|(?:\[CALL_ID\]\w+)?(?:\[ARGS\])?(?=\{))"
      r"(?:```json\n)?\s*(?P<arguments>\{(?:(?!<[|｜]?tool|\[TOOL_).)*?)(?:\n```\s*)?(?:<[|｜]tool[▁_]call[▁_]end[|｜]>|</(?:tool_call|s)>|(?=<\|tool_|\[TOOL_)|\Z)"),
-    ("Qwen's older; ReAct", _marked,
+    ("older Qwen models; ReAct", _marked,
      r"(?:✿FUNCTION✿|(?:\A|(?<=\n))Action): *(?P<name>[\w.-]+)\s*\n(?:✿ARGS✿|Action Input): *(?P<arguments>\{.*?\})"
      r"\s*(?:\Z|(?=\n(?:✿|Observation)))"),
     ("Gemma, LFM; Llama; OLMo", _python,

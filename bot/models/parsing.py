@@ -41,12 +41,14 @@ def code_blocks(text: str) -> list[str]:
     marked = [block for block in blocks if block.language in _PYTHON]
     if not blocks:
         raise Unparsable(
-            "your answer has no code block: give the whole script in one block fenced with ```python and ```; use no tags"
+            "your answer has no code block: give the whole script in one block fenced with ```python and ```; "
+            "do not use tags"
         )
     scripts = [f"{code}\n" for block in marked or blocks if (code := block.code(lines)).strip()]
     if not scripts:
         raise Unparsable(
-            "the code block was empty: give the whole script in one block fenced with ```python and ```; use no tags"
+            "the code block was empty: give the whole script in one block fenced with ```python and ```; "
+            "do not use tags"
         )
     return scripts
 

@@ -109,7 +109,7 @@ def read_reply(
     if not isinstance(content, dict) or ("choices" not in content and content.get("object") != "chat.completion"):
         words = endpoint_words(body.decode("utf-8", "replace"))[:100]
         raise NotACompletion(
-            f"the response for {model} is not a chat completion: {words!r}; check {names.address} (it usually ends in /v1)"
+            f"the response from {model} is not a chat completion: {words!r}; check {names.address} (it usually ends in /v1)"
         )
     answer.add(content)
     if answer.error:

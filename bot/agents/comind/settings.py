@@ -16,9 +16,7 @@ class RoundsSettings(ClosedModel):
     patience: int = Field(
         default=2, ge=1, description="end a draft after this many consecutive scored scripts without a gain"
     )
-    max_debug_depth: int = Field(
-        default=3, ge=0, description="number of consecutive failed repairs after which a draft ends"
-    )
+    max_debug_depth: int = Field(default=3, ge=0, description="end a draft after this many consecutive failed repairs")
 
     def scripts(self, total: int) -> int:
         """Return how many of a run's scripts a draft has by default."""

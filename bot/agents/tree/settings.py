@@ -20,7 +20,7 @@ class TreeSearchSettings(ClosedModel):
     max_debug_depth: int | None = Field(
         default=None,
         ge=0,
-        description="number of consecutive failed repairs after which a leaf is abandoned",
+        description="abandon a leaf after this many consecutive failed repairs",
         examples=[3],
     )
     greedy_prob: float | None = Field(

@@ -136,7 +136,7 @@ class Gateway:
     def _take_turn(self) -> None:
         """Count a request before it is processed; raises GatewayRefusal if no turn is left."""
         if self.closed is None and self.turns_taken == self._turns:
-            self._close(f"its {self._turns} requests are used up")
+            self._close(f"all of its {self._turns} requests have been used")
         if self.closed is not None:
             raise GatewayRefusal(403, f"this lab gets no more answers: {self.closed}", "insufficient_quota")
         self.turns_taken += 1
@@ -144,7 +144,7 @@ class Gateway:
     def _checked(self, request: Request) -> tuple[Json, Mapping[str, str]]:
         """Return the body and the headers that may be passed on; raises GatewayRefusal."""
         if request.headers.get("host", "").partition(":")[0] not in _HOSTS:
-            raise GatewayRefusal(403, "this gateway serves only its own host", "permission_error")
+            raise GatewayRefusal(403, "this gateway accepts only its own host name", "permission_error")
         if request.path != f"/v1{self._dialect.path}" or request.query not in _QUERIES:
             raise GatewayRefusal(404, f"only POST /v1{self._dialect.path} is available here", "not_found_error")
         if request.method != "POST":
@@ -169,7 +169,7 @@ class Gateway:
             end_event.set()
         if exchange.estimated and not self._is_told_of_estimates:
             self._is_told_of_estimates = True
-            self._say("the endpoint does not report all tokens in a coding agent's answers, so they are estimated")
+            self._say("the endpoint does not report all tokens in a coding agent's answers: counts are estimated")
         if exchange.begun:
             self.exchanges += 1
             self._refused_in_a_row = 0

@@ -108,9 +108,7 @@ def _check_conversation(body: Json, dialect: Dialect) -> None:
             raise GatewayRefusal(400, f"{main} contains a message without a role such as user")
     for name in dialect.conversation:
         for key in _addresses(body.get(name)):
-            raise GatewayRefusal(
-                400, f"{key} is not supported: send the data itself, because nothing is downloaded for a lab"
-            )
+            raise GatewayRefusal(400, f"{key} is not supported: send the data itself instead of its address")
 
 
 def _addresses(value: Any, key: str = "", inline: re.Pattern[str] | None = None) -> Iterator[str]:

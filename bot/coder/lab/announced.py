@@ -134,7 +134,7 @@ def _check_arrays(files: list[Announced], required: tuple[str, ...], allowed: tu
         if file.bytes == 0:
             raise NotTaken(f"{file.role}: the file is empty")
         if file.bytes > _ARRAY_BYTES:
-            raise NotTaken(f"{file.role}: the file has {file.bytes} bytes; the limit is {_ARRAY_BYTES}")
+            raise NotTaken(f"{file.role}: the file is {file.bytes} bytes long; the limit is {_ARRAY_BYTES}")
     for role in required:
         if role not in roles:
             raise NotTaken(f"{role} is missing")
@@ -150,9 +150,10 @@ def _check_sources(files: list[Announced]) -> None:
         shown_name = line(file.name, 80)
         parts = file.name.split("/")
         if len(parts) > _DEEPEST or not all(map(_PART.fullmatch, parts)):
-            raise NotTaken(f"invalid source name {shown_name!r}: use a relative path of at most {_DEEPEST} plain names")
+            rule = f"use a relative path with at most {_DEEPEST} components, each a plain name"
+            raise NotTaken(f"invalid source name {shown_name!r}: {rule}")
         if file.bytes > _SOURCE_BYTES:
-            raise NotTaken(f"{shown_name} has {file.bytes} bytes; the limit for a source is {_SOURCE_BYTES}")
+            raise NotTaken(f"{shown_name} is {file.bytes} bytes long; the limit for a source is {_SOURCE_BYTES}")
         if file.name in names:
             raise NotTaken(f"two sources are named {shown_name!r}")
         names.add(file.name)
@@ -178,5 +179,5 @@ def _wrong(error: ValidationError) -> str:
     location = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "too_long":
-        message = "{actual_length} exceed the limit of {max_length}".format(**first["ctx"])
+        message = "{actual_length} items were given; the limit is {max_length}".format(**first["ctx"])
     return line(f"{location}: {message}" if location else message)

@@ -68,7 +68,7 @@ def _plain(text: str) -> str:
     if _NUMBER.fullmatch(name):
         raise ValueError(f"{name} looks like a score; add a word to the name")
     if name == "index.csv":
-        raise ValueError("index.csv is the list of experiments; choose another name")
+        raise ValueError("the name index.csv is reserved for the list of experiments; choose another name")
     return name
 
 

@@ -160,9 +160,8 @@ class Commands:
         context.say(f"lab {self.number}: {experiment.name} {experiment.shown_score}")
         text = answer(context, experiment, verbose=arguments.verbose, checked=arguments.check)
         if binary := sorted(texts.keys() - sources.keys()):
-            text += (
-                f"\nnot stored because only text is: {', '.join(map(repr, binary))}; `retrain` uses the files in work/"
-            )
+            names = ", ".join(map(repr, binary))
+            text += f"\n{names}: not stored, because only text files are stored; `retrain` uses the files in work/"
         if experiment.kind == "stack" and not arguments.uses:
             files = ", ".join(in_quotes(name, 80) for name, source in sources.items() if STACK_SOURCE in source)
             text += f"\ncounted as a stack, not as a member of the ensemble, because of {STACK_SOURCE} in {files}"

@@ -174,7 +174,7 @@ class _Body:
                         if not part:
                             missing = self._size - self._came
                             raise NotTaken(
-                                f"{line(announced.name)} ended {bytes_left} bytes early: {missing} of the "
+                                f"{line(announced.name)} is {bytes_left} bytes short: {missing} of the "
                                 f"{self._size} bytes announced for all files are missing"
                             )
                         # The disk may make us wait, which must not stop the run's other work.

@@ -63,8 +63,8 @@ _STALE_EXPERIMENTS, _STALE_SECONDS = 12, 1800.0
 _WARNING = 180.0
 """Seconds before the end at which a coder is warned."""
 _INTERRUPTED = (
-    "[interrupted: the bot was restarted while this command ran. The command was not run again; work/ is as it was {left}, "
-    "and background jobs are gone]"
+    "[interrupted: the bot was restarted while this command was running. The command was not run again; work/ is as "
+    "it was {left}, and background jobs are gone]"
 )
 _ENDING = (
     "[Your time is nearly up: log whatever you have not logged yet, with test predictions, and end with `lab done`. Work that "
@@ -72,11 +72,12 @@ _ENDING = (
 )
 _ENDING_SCRIPTS = "[Your time is nearly up: score your best script if it has no score yet, and end with `lab done`.]"
 _ENDING_ALONE = (
-    "[Your time is nearly up: make sure that /lab/work/submission.csv is your best file, and start nothing "
-    "that takes long.]"
+    "[Your time is nearly up: make sure that /lab/work/submission.csv is your best file, and do not start "
+    "anything that takes a long time.]"
 )
 _PROSE = (
-    "No command was found. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```; use no tags."
+    "No command was found. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```; "
+    "do not use tags."
 )
 _DONE_HINT = "When you have nothing left to do, run `lab done`."
 _DONE_ALONE = "Three such replies in a row end your work."

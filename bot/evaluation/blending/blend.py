@@ -46,7 +46,7 @@ def blend(
     if metric is not None and metric.unblended:
         raise NoBlend(metric.unblended)
     if metric is None and prediction_kind(card) != "number":
-        raise NoBlend("Texts that only the competition's grader can score cannot be combined.")
+        raise NoBlend("Text predictions cannot be combined if only the competition's grader can score them.")
     if len(members) < 2:
         raise NoBlend("Fewer than two scripts have a score.")
     with closing(open_scorer(card, view.grader)) as scorer:

@@ -152,7 +152,7 @@ def read_entered(file: Path, space: Space, sample: Path, card: TaskCard) -> Valu
     if space not in NUMBERS:
         return enter(space, read_predicted(file, sample, card), card)
     if (numbers := read_numbers(file)) is None:
-        raise InvalidSubmission(f"{file.name} does not say what its labels were derived from.")
+        raise InvalidSubmission(f"{file.name} does not contain the numbers from which its labels were derived.")
     return enter(space, numbers, card)
 
 

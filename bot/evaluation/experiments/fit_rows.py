@@ -121,7 +121,7 @@ def _shape(role: str, path: Path) -> tuple[int, ...]:
             names = file.namelist()
             arrays = {name.removesuffix(".npy") for name in names}
             if len(arrays) < len(names) or {"x", "shape"} <= arrays:
-                raise InvalidSubmission(f"{role} has two arrays with the same name, or `x` alongside a sparse matrix.")
+                raise InvalidSubmission(f"{role} has two arrays with the same name, or both `x` and a sparse matrix.")
             if "shape.npy" not in names:
                 return _header(role, file, "x.npy").shape
             if len(names) > _MOST_PARTS:
@@ -134,7 +134,9 @@ def _shape(role: str, path: Path) -> tuple[int, ...]:
             with file.open("shape.npy") as shape:
                 return tuple(map(int, np.lib.format.read_array(shape, allow_pickle=False)[:3]))
     except UNREADABLE:
-        raise InvalidSubmission(f"{role} must be an .npz file with an array `x`, or from sparse.save_npz.") from None
+        raise InvalidSubmission(
+            f"{role} must be an .npz file with an array `x`, or one from sparse.save_npz."
+        ) from None
 
 
 def _header(role: str, file: zipfile.ZipFile, name: str) -> Header:

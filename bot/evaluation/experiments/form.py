@@ -67,7 +67,7 @@ class ArrayFormat:
         Raises InvalidSubmission: it is another; the sentence names those that are expected.
         """
         if self.kind == "files":
-            raise InvalidSubmission(f"{name} is an array; expected a file in the format of the submission.")
+            raise InvalidSubmission(f"{name} is an array; expected a file in the submission format.")
         allowed = [(r,) if width is None else (r, width) for r in rows for width in self.widths()]
         if answers > 1 and self._columns == 1:
             allowed.append((rows[0], answers))

@@ -68,7 +68,7 @@ def _by_class(parts: NDArray[np.float64], rows: ScoredRows, subset: Rows | None)
     share, of_rows = float(squares[largest] / squares.sum()), float((place == largest).mean())
     if share <= _LARGE_SHARE or share < _UNUSUAL * of_rows:
         return []
-    return [f"The class {names[largest]}, {of_rows:.1%} of the rows, accounts for {share:.0%} of the loss variance."]
+    return [f"The class {names[largest]} ({of_rows:.1%} of the rows) accounts for {share:.0%} of the loss variance."]
 
 
 def _by_row(parts: NDArray[np.float64]) -> list[str]:

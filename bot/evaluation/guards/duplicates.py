@@ -46,14 +46,14 @@ def duplicates_of_training(guard: str, view: GuardedView) -> GuardFinding:
     copies = _copies(view)
     if copies.sum() >= FEWEST and copies.mean() >= SHARE:
         share = f"{copies.mean():.1%} of the validation rows"
-        sentence = f"{share} also occur among the training rows, with the same label and a different id"
+        sentence = f"{share} also occur among the training rows, with the same label but a different id"
         return suspicious(guard, sentence, copies=round(float(copies.mean()), 4), **evidence)
     if not has_many:
         return guard_passed(guard, summary, **evidence)
     if _is_coarse(train):
         return guard_passed(guard, f"{summary}, in columns with few distinct values", **evidence)
     if agreement is None:
-        return suspicious(guard, f"{summary}, and too few of them have labels to compare", **evidence)
+        return suspicious(guard, f"{summary}, but too few of them have labels to compare", **evidence)
     if agreement < AGREE:
         return guard_passed(guard, f"{summary}, but the labels of repeated rows differ", **evidence)
     return suspicious(guard, f"{summary}, and {agreement:.0%} of repeated rows have the same label", **evidence)
@@ -90,8 +90,8 @@ def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:
         return guard_passed(guard, sentence, **evidence)
     if traces.error is not None and worse > _ERRORS * traces.error:
         # Without the score itself: labs read the sentence, and are shown scores rounded.
-        gain_words = f"{worse / traces.error:.2g} standard errors of the score come from"
-        return suspicious(guard, f"{gain_words} {len(repeats)} validation rows that repeat training rows", **evidence)
+        gain_words = f"improve the score by {worse / traces.error:.2g} standard errors"
+        return suspicious(guard, f"{len(repeats)} validation rows that repeat training rows {gain_words}", **evidence)
     return guard_passed(guard, sentence, **evidence)
 
 

@@ -61,7 +61,7 @@ def trained_on_the_future(guard: str, view: GuardedView) -> GuardFinding:
             return suspicious(
                 guard,
                 f"{name!r} separates test rows from training rows in time, but {share:.0%} of the validation rows have training "
-                "rows after them: scripts can learn from their future, unlike for the test",
+                "rows after them: scripts can learn from the future, which they cannot do for the test rows",
                 share=round(share, 4),
                 column=name,
             )

@@ -114,7 +114,7 @@ def row_ids(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> tu
         cells = train.column(column)
         if train.header.count(column) == 1 and len(set(cells)) == len(cells):
             return (column,)
-    raise UnsupportedLayout(f"{train.path.name} must have one column {card.id_column!r}.")
+    raise UnsupportedLayout(f"{train.path.name} must have exactly one column named {card.id_column!r}.")
 
 
 def _pair_of(train: Rows, test: Rows, ids: frozenset[str]) -> tuple[str, str] | None:

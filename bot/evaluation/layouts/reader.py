@@ -68,7 +68,7 @@ def read_sample(data_dir: Path, card: TaskCard) -> Table:
     sample = read_table(path)
     for column in card.columns:
         if sample.header.count(column) != 1:
-            raise UnsupportedLayout(f"{path.name} must have one column {column!r}.")
+            raise UnsupportedLayout(f"{path.name} must have exactly one column named {column!r}.")
     return sample
 
 

@@ -73,7 +73,8 @@ def keyed_rows(
     """
     prediction_columns, key_columns = card.prediction_columns, card.key_columns
     if absent := [c for c in key_columns if train.header.count(c) != 1]:
-        raise UnsupportedLayout(f"{train.path.name} must have one column {absent[0]!r}, as the sample submission has.")
+        column = f"exactly one column named {absent[0]!r}"
+        raise UnsupportedLayout(f"{train.path.name} must have {column}, as the sample submission does.")
     label_columns = tuple(c for c in prediction_columns if train.header.count(c) == 1)
     if len(label_columns) < len(prediction_columns):
         candidates = [c for c in unshared if c not in key_columns]

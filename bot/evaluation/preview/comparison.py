@@ -138,7 +138,7 @@ def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
     if repeat_count:
         share = percent(repeat_count, len(train.features))
         yield (
-            f"{repeat_count:,} rows of {train.name} ({share}) repeat an earlier row in all of the table's features, "
+            f"{repeat_count:,} rows of {train.name} ({share}) have the same feature values as an earlier row, "
             f"{len(pairs):,} of them with a different label{_label_distance(train, pairs)}."
         )
     counts = [(part, sum(row in first for row in part.features)) for part in parts]

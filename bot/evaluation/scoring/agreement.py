@@ -53,7 +53,8 @@ def agree(view: LabelledView, refit: Path, original: Path, predictions: Path, pe
     card, sample = view.card, view.data / "sample_submission.csv"
     original_values, new, *peer_values = (read_predicted(path, sample, card) for path in (original, refit, *peers))
     if read_numbers(original) is not None and read_numbers(refit) is None:
-        return Agreement(False, "it has only labels, but the scored run also has the numbers behind them")
+        difference = "whereas the scored run also has the numbers from which they were derived"
+        return Agreement(False, f"it has only labels, {difference}")
     if _is_constant(original_values) and not _is_constant(new):
         return Agreement(True, "the scored run predicted the same value for every row")
     validation_sample = view.data / "sample_validation.csv"
@@ -83,7 +84,7 @@ def _distances(card: TaskCard, scored_values: NDArray[Any]) -> list[tuple[str, D
     """Return the distances that a task's predictions are compared by: name, function, and the share of the error that is sure."""
     kind, metric = prediction_kind(card), METRICS.get(card.metric.name)
     if kind == "label":
-        return [("share of different labels", lambda truth, prediction: 1 - equal_labels(truth, prediction), 0.75)]
+        return [("share of labels that differ", lambda truth, prediction: 1 - equal_labels(truth, prediction), 0.75)]
     if kind == "text":
         return [(*_text_distance(card, scored_values), 0.75)]
     if metric is not None and metric.name in _PROBABILITIES:
@@ -132,4 +133,4 @@ def _text_distance(card: TaskCard, scored_values: NDArray[Any]) -> tuple[str, Di
         if math.isclose(metric.score(scored_values, scored_values, params), best):
             return metric.name, lambda truth, prediction: abs(best - metric.score(truth, prediction, params))
     words = METRICS["multilabel_samples_f1"]
-    return "share of different words (1 - F1)", lambda truth, prediction: 1 - words.score(truth, prediction, {})
+    return "share of words that differ (1 - F1)", lambda truth, prediction: 1 - words.score(truth, prediction, {})

@@ -111,7 +111,7 @@ def carry(source: Path, target: Path, withheld: WithheldRows) -> str | None:
             place, keys, total = table.header.index(key), withheld.key(key)[0], sum(1 for _ in table.rows())
             part = (row for row in table.rows() if row[place] not in keys)
             count = write_table(target, table.header, part, table.delimiter)
-            return f"{name}: {total - count} rows with withheld ids removed"
+            return f"{name}: removed {total - count} rows with withheld ids"
         except UnsupportedLayout as error:
             target.unlink(missing_ok=True)
             return f"{name} left out: {error}"

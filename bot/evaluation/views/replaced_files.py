@@ -79,7 +79,7 @@ def replaced_files(
                 if ids[row] in files:
                     replaced.added.append((test_pattern, path_of(test_pattern, ids[row]), pattern, files[ids[row]]))
     if any(not zipfile.is_zipfile(data_dir / path) for path in replaced.archives):
-        raise UnsupportedLayout("The rows' files are in an archive that is not a zip file, so it cannot be rewritten.")
+        raise UnsupportedLayout("The rows' files are in an archive other than a zip file, so they cannot be replaced.")
     return replaced
 
 

@@ -281,7 +281,7 @@ def _of_strata(layout: Layout, labelled: Sequence[int], units: Units, budget: Bu
     rng.shuffle(dealt)
     drawn_units = draw_units(dealt, lambda unit: _size(layout, unit), budget, 1)
     if min(count_halves(drawn_units)) < len(strata):
-        note += ", as far as so few withheld rows allow"
+        note += ", as far as is possible with so few withheld rows"
     all_units = [unit for stratum in dealt for unit in stratum]
     drawn_units = add_smallest(drawn_units, all_units, lambda unit: _size(layout, unit))
     return _drawn_split(kind, layout, drawn_units, note, units)

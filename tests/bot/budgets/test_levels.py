@@ -30,8 +30,8 @@ async def test_what_is_spent_at_the_run_counts_at_all_levels_around_it() -> None
 async def test_a_refusal_names_the_level_its_cap_what_is_spent_and_what_was_wanted_and_holds_nothing_anywhere() -> None:
     day = Level("day", Caps(money=1), amounts={Kind.MONEY: 0.75})
     run = Level("run", Caps(money=9), around=day)
-    spent = r"^the day's cap on money is reached: 0\.7500 USD of 1\.0000 USD are spent"
-    sentence = spent + r", and the next step may take 0\.5000 USD$"
+    spent = r"^the day's cap on money has been reached: 0\.7500 USD of 1\.0000 USD spent"
+    sentence = spent + r", and the next step may need 0\.5000 USD$"
     with pytest.raises(BudgetExceeded, match=sentence):
         await _enter(run, 0.5)
     assert run.amount_reserved(Kind.MONEY) == day.amount_reserved(Kind.MONEY) == 0
@@ -81,7 +81,7 @@ async def test_what_is_known_only_afterwards_stops_everything_when_its_cap_is_re
         held.spend(disk_bytes=900)
     async with level.reserve(calls=1):
         wall[0] = 10.0
-    with pytest.raises(BudgetExceeded, match="wall time is reached: 10 seconds of 10 seconds are spent, so nothing"):
+    with pytest.raises(BudgetExceeded, match="wall time has been reached: 10 seconds of 10 seconds spent, so nothing"):
         await _enter(level, calls=1)
     wall[0] = 5.0
     level.spend(disk_bytes=100)
@@ -142,7 +142,7 @@ async def test_who_waits_is_refused_as_soon_as_it_can_no_longer_fit() -> None:
         waiting = asyncio.create_task(_enter(level, 0.5))
         await asyncio.sleep(0)
         held.spend(money=0.625)
-    with pytest.raises(BudgetExceeded, match=r"0\.6250 USD of 1\.0000 USD are spent"):
+    with pytest.raises(BudgetExceeded, match=r"0\.6250 USD of 1\.0000 USD spent"):
         await waiting
     with pytest.raises(BudgetExceeded):
         await _enter(level, 0.5)

@@ -109,7 +109,7 @@ def test_notes_are_listed_oldest_first_for_people_and_for_programs() -> None:
     lines = [json.loads(line) for line in bot("note", "--list", "titanic", "--json").stdout.splitlines()]
     assert [(line["note"], line["text"]) for line in lines] == [(1, "one\ntwo"), (2, "three")]
     assert lines[0]["at"] == added["at"]
-    assert bot("note", "--list", "spaceship-titanic").stdout == "no notes on spaceship-titanic\n"
+    assert bot("note", "--list", "spaceship-titanic").stdout == "no notes for spaceship-titanic\n"
 
 
 def test_a_competition_is_paused_goes_on_and_is_stopped(here: Path) -> None:

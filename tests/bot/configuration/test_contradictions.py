@@ -76,7 +76,8 @@ def test_a_competition_whose_model_costs_money_has_a_cap_on_it_a_day(
     for sentence in found:
         line, model = str(named).split(": ")
         assert sentence == (
-            f"{line}: competitions.c needs max_cost_per_day, or money under [budget.day]: its models cost money ({model})"
+            f"{line}: competitions.c needs max_cost_per_day (or `money` under [budget.day]) "
+            f"because its models cost money ({model})"
         )
 
 

@@ -137,15 +137,15 @@ async def test_the_policy_is_given_the_last_node_before_news(tmp_path: Path) -> 
 async def test_a_cap_that_renews_is_waited_for_and_another_ends_the_search(tmp_path: Path) -> None:
     async with opened(tmp_path, steps=10) as context:
         gate = Gate(places=1, later=False, waits=True)
-        work = Work(context, BudgetExceeded("the day's cap is reached", renews=True))
+        work = Work(context, BudgetExceeded("the day's cap has been reached", renews=True))
         await search(context, gate, work, Drafts()).run()
         assert (work.played, gate.waited) == ([2, 2], 1)
 
         gate = Gate(places=1)
-        work = Work(context, BudgetExceeded("the run's cap is reached"))
+        work = Work(context, BudgetExceeded("the run's cap has been reached"))
         stopped = search(context, gate, work, Drafts())
         await asyncio.wait_for(stopped.run(), 60)
-        assert stopped.stopped_by == "the run's cap is reached"
+        assert stopped.stopped_by == "the run's cap has been reached"
         assert stopped.tree()[3].state == "failed"
 
 

@@ -296,6 +296,6 @@ async def test_a_script_that_its_limit_cuts_off_has_the_score_of_its_files_if_th
 async def test_an_execution_that_does_not_fit_is_never_started(trial: Trial) -> None:
     node, room = trial.new_node(), trial.level.remaining[Kind.EXECUTIONS]
     trial.level.spend(executions=room or 0)
-    with pytest.raises(BudgetExceeded, match="cap on executions is reached: 100 executions of 100 executions"):
+    with pytest.raises(BudgetExceeded, match="cap on executions has been reached: 100 executions of 100 executions"):
         await trial.execute(node, PREDICTS)
     assert trial.ended(node) == []

@@ -152,7 +152,7 @@ def test_a_better_one_that_a_person_sent_is_noted_apart(run: LiveRun) -> None:
     run.polls.whole(placed(FIELD, 1, 0.2))
     report = run.verdict().report()
     assert (report["score"], report["rank"]) == (0.36, 1)
-    assert report["note"] == "the team's rank comes from a score of 0.2, which this run did not submit"
+    assert report["note"] == "the team's rank is based on a score of 0.2, which is not from this run"
 
 
 def test_a_higher_score_may_be_the_better_one(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ async def test_a_cap_of_the_day_is_waited_for_without_the_slot_and_another_is_no
     with Store.open(tmp_path / "bot.db", FastClock(NOON, 1e6)) as store:
         mine = turns(store)
         mine.begin()
-        assert not await mine.renews(BudgetExceeded("the run's cap is reached"))
-        waiting = asyncio.create_task(mine.renews(BudgetExceeded("the day's cap is reached", renews=True)))
+        assert not await mine.renews(BudgetExceeded("the run's cap has been reached"))
+        waiting = asyncio.create_task(mine.renews(BudgetExceeded("the day's cap has been reached", renews=True)))
         await asyncio.sleep(0)
         assert mine.slots.shares["c"].running == 0
         assert await waiting
@@ -126,7 +126,7 @@ def test_what_was_spent_before_counts_where_it_belongs(tmp_path: Path):
     with store:
         run = open_run(open_day(BudgetSettings(), store, clock), BudgetSettings(), own, store, "a-run", "a")
         spent = {level.name: level.amount_spent(Kind.MONEY) for level in run.levels}
-    assert spent == {"run": 4.0, "competition a": 4.0, "day of a": 1.0, "day": 3.0}
+    assert spent == {"run": 4.0, "competition a": 4.0, "a day": 1.0, "day": 3.0}
 
 
 def test_the_tighter_of_two_caps_of_a_competition_holds(tmp_path: Path):
@@ -144,7 +144,7 @@ def test_a_cap_of_the_day_is_one_that_has_room_again_tomorrow(tmp_path: Path):
     with store:
         run = open_run(open_day(BudgetSettings(), store, clock), BudgetSettings(), own, store, "a-run", "a")
         refused = run.refusal(money=1.0)
-        assert refused is not None and "day of a's cap" in str(refused)
+        assert refused is not None and "the a day's cap" in str(refused)
         assert refused.renews
         clock.start += timedelta(days=1)
         assert run.refusal(money=1.0) is None

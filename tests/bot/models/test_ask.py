@@ -211,7 +211,7 @@ async def test_call_that_may_not_fit_into_the_money_cap_is_not_made(tmp_path: Pa
             asker = asker_of(model, store, max_cost=0.0805)
             for name in ("a", "b"):
                 await asker.ask(Question(), role="coder", name=name)
-            with pytest.raises(BudgetExceeded, match=r"the run's cap on money is reached: .* of 0\.0805 USD"):
+            with pytest.raises(BudgetExceeded, match=r"the run's cap on money has been reached: .* of 0\.0805 USD"):
                 await asker.ask(Question(), role="coder", name="c")
             with pytest.raises(BudgetExceeded):
                 await asker_of(model, store, max_cost=0.0805).ask(Question(), role="coder", name="c")

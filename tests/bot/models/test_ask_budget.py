@@ -68,7 +68,7 @@ async def test_eight_parallel_coders_end_at_no_more_than_a_dollar_and_near_to_it
     assert level.usage[Kind.MONEY] == pytest.approx(ledger.cost_usd)
     # Until two of the shortest answers no longer fit.
     assert ledger.cost_usd > 1.0 - 2 * (6_000 / 1e6 + LEAST_ANSWER_TOKENS * 10 / 1e6)
-    assert all("USD of 1.0000 USD are spent" in reason for reason in reasons)
+    assert all("USD of 1.0000 USD spent" in reason for reason in reasons)
     assert level.amount_reserved(Kind.MONEY) == 0
     assert ledger.entries == level.usage[Kind.CALLS]
 
@@ -130,7 +130,7 @@ async def test_a_call_that_failed_counts_as_a_call_and_gives_its_money_back(tmp_
             with pytest.raises(Exception, match="503"):
                 await asker.ask(Question(), role="coder", name="a")
             with pytest.raises(
-                BudgetExceeded, match="cap on model calls is reached: 1 model calls of 1 model calls are"
+                BudgetExceeded, match="cap on model calls has been reached: 1 model calls of 1 model calls"
             ):
                 await asker.ask(Question(), role="coder", name="b")
     assert level.remaining[Kind.MONEY] == 1
@@ -166,7 +166,9 @@ async def test_tokens_cap_counts_new_ones_and_refuses_what_does_not_fit(tmp_path
             asker = asker_within(model, store, level)
             for name in ("a", "b", "c"):
                 await asker.ask(Question(), role="coder", name=name)
-            with pytest.raises(BudgetExceeded, match="the run's cap on tokens is reached: 3000 tokens of 10900 tokens"):
+            with pytest.raises(
+                BudgetExceeded, match="the run's cap on tokens has been reached: 3000 tokens of 10900 tokens"
+            ):
                 await asker.ask(Question(), role="coder", name="d")
     assert (asker.totals.prompt_tokens, asker.totals.cached_tokens, asker.totals.new_tokens) == (27_000, 25_500, 3_000)
 

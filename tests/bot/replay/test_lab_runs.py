@@ -90,7 +90,7 @@ def test_a_lab_under_a_cap_ends_in_order_and_what_it_logged_is_handed_in(bot, ti
         (result,) = results(done)
         calls = sum("tools" in request.body for request in endpoint.requests)
     assert (done.exit_code, result["status"], result["valid_submission"]) == (0, "finished", True)
-    assert f"the run's cap on {kind} is reached" in result["stopped_by"]
+    assert f"the run's cap on {kind} has been reached" in result["stopped_by"]
     assert calls == 4
     # Reading and ideas, beside the lab, take a little.
     tokens = result["budget"]["run"]["tokens"]["spent"]

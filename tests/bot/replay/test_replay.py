@@ -217,7 +217,7 @@ def test_a_call_that_does_not_fit_into_the_tokens_of_a_run_is_not_made(bot, tiny
         options = ("--model", "openai:scripted", "--steps", 3, "--sandbox", "process", "--json")
         (result,) = results(bot("replay", tiny, *options, "--max-tokens", 5_000))
         assert endpoint.requests == []
-    assert "tokens of 5000 tokens are spent" in result["stopped_by"]
+    assert "tokens of 5000 tokens spent" in result["stopped_by"]
     assert result["baseline_submitted"]
     assert result["budget"]["run"]["tokens"]["cap"] == 5_000
 
@@ -237,7 +237,7 @@ def test_a_cap_that_is_reached_keeps_the_best_and_says_so(bot: Bot, tiny: Path, 
     assert done.exit_code == 0, "the best so far is handed in"
     assert result["valid_submission"]
     assert 1 < result["nodes"] < 9
-    assert "USD of 0.0849 USD are spent" in result["stopped_by"]
+    assert "USD of 0.0849 USD spent" in result["stopped_by"]
     money = {level: kinds["money"] for level, kinds in result["budget"].items()}
     assert money["day"]["spent"] == money["run"]["spent"] == pytest.approx(result["llm"]["cost_usd"])
     assert (money["run"]["cap"], money["day"]["cap"]) == (None, 0.0849)

@@ -50,7 +50,7 @@ def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None
         ({"has_entered": False}, "not entered"),
         ({"rules_changed": True}, "rules page has changed"),
         ({"rules_confirmed": False}, "the rules are not confirmed"),
-        ({"capped": "the run's cap is reached"}, "cap is reached"),
+        ({"capped": "the run's cap has been reached"}, "cap has been reached"),
         ({"invalid": "row 3 is missing"}, "invalid: row 3 is missing"),
         ({"copied": "every value is the same as in x.csv"}, "a copy: every value"),
         ({"now": DEADLINE}, "deadline was 2026-04-01T00:00:00Z"),
@@ -124,7 +124,7 @@ def test_when_the_day_is_used_up_it_waits_for_the_next_unless_there_is_none() ->
     assert decide(replace(full, deadline=midnight), OPEN).verdict == "never"
     own = decide(replace(FACTS, sent_today=2), CompetitionSettings(submit=True, submissions_per_day=2))
     assert (own.until, "submissions_per_day is 2" in own.reason) == (midnight, True)
-    cap = decide(replace(FACTS, capped_today="the day's cap is reached"), OPEN)
+    cap = decide(replace(FACTS, capped_today="the day's cap has been reached"), OPEN)
     assert (cap.verdict, cap.until) == ("wait", midnight)
 
 

@@ -396,7 +396,7 @@ async def test_a_cap_of_the_budget_is_kept(the_ground: Ground, tmp_path: Path, w
         run.node(2, 0.2)
         service = await run.send_best()
         run.node(3, 0.9)
-        assert "cap on submissions is reached" in (await decide(service)).reason
+        assert "cap on submissions has been reached" in (await decide(service)).reason
         assert len(run.site.site.submissions) == 1
 
 

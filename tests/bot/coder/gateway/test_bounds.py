@@ -184,7 +184,7 @@ async def test_a_burst_brings_no_more_requests_than_there_are_turns(tmp_path: Pa
         got = await asyncio.gather(*(it.ask() for _ in range(14)))
         assert sorted(one.status for one in got) == [200] * 5 + [403] * 9
         assert len(it.upstream.came) == it.ledger.entries == it.gateway.turns_taken == 5
-        assert it.gateway.closed == "its 5 requests are used up" and it.gateway.over is None
+        assert it.gateway.closed == "all of its 5 requests have been used" and it.gateway.over is None
 
 
 @pytest.mark.parametrize("fields", [{}, {"temperature": 9.0}, {"n": 2}], ids=["by the endpoint", "bounds", "answers"])

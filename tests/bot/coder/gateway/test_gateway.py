@@ -150,7 +150,7 @@ async def test_an_exchange_that_shows_something_newer_than_the_clock_is_not_sent
     late = Item("message/2", CUTOFF + timedelta(days=1))
     async with scene(tmp_path, answering, items=lambda: (late,)) as it:
         got = await it.ask()
-        assert got.status == 403 and "later than the clock" in got.error
+        assert got.status == 403 and "after the current clock time" in got.error
         assert it.upstream.came == [] and it.gateway.ended.is_set()
 
 

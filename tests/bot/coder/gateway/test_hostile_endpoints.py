@@ -213,7 +213,7 @@ async def test_a_redirect_is_not_followed(tmp_path: Path, status: int) -> None:
 
     async with server, scene(tmp_path, script, retries=2) as it:
         got = await it.ask()
-        assert got.status == 403 and "redirects are not followed" in got.error
+        assert got.status == 403 and "the bot does not follow redirects" in got.error
     assert other.came == []
 
 

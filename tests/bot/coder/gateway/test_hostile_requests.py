@@ -343,7 +343,7 @@ async def test_a_flood_spends_no_more_than_the_cap_and_ends_with_a_sentence(tmp_
         answers = await asyncio.gather(*(it.ask() for _ in range(60)))
         assert {one.status for one in answers} == {200, 403}
         refused = [one for one in answers if one.status == 403]
-        assert all("cap on money is reached" in one.error for one in refused)
+        assert all("cap on money has been reached" in one.error for one in refused)
         assert it.cost <= 0.5 and it.counted(Kind.MONEY) == pytest.approx(it.cost)
         assert it.ledger.entries == len(it.upstream.came) == 60 - len(refused)
         assert it.budget.amount_reserved(Kind.MONEY) == 0

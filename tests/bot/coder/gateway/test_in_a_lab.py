@@ -78,7 +78,7 @@ async def test_from_inside_nothing_but_the_model_is_reached(tmp_path: Path, name
         assert "data: [DONE]" in seen["stream"]
         assert "only POST /v1/chat/completions is available" in seen["other"]
         assert "is longer than" in seen["large"], "the answer is read though the request was not taken whole"
-        assert "serves only its own host" in seen["host"]
+        assert "accepts only its own host name" in seen["host"]
         assert seen["direct"] == seen["outside"] == "unreachable" and not seen["removed"]
         assert KEY not in str(seen) and any("OPENAI_API_KEY=none" in one for one in seen["environment"])
         assert len(it.upstream.came) == 2 and it.ledger.prompt_tokens == 2 * USAGE.prompt_tokens

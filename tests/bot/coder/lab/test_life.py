@@ -199,12 +199,12 @@ async def test_a_cap_closes_a_lab_whose_experiments_and_work_stay(tmp_path: Path
     tmp_path.chmod(0o755)
 
     def no_money() -> None:
-        raise BudgetExceeded("the day's cap on money is reached")
+        raise BudgetExceeded("the day's cap on money has been reached")
 
     wasted = "; seq 1 300000; head -c 5000000 /dev/urandom > model.bin; ls /lab/community"
     async with lived(tmp_path / "run", Interrupted([sh(logged("one", 1.0, wasted))], no_money)) as context:
         (row,) = labs(context.store, RUN)
-        assert row.reason == "the day's cap on money is reached"
+        assert row.reason == "the day's cap on money has been reached"
         assert load_tree(context)[2].valid
         assert "index.md" in turns(context)[0]
         left = {path.name for path in (tmp_path / "run/run/labs/lab2").rglob("*") if path.is_file()}

@@ -183,7 +183,7 @@ async def test_what_a_killed_bot_left_is_no_hindrance(tmp_path: Path, handler: R
         (logged(retrain="\x1b[2J"), "retrain: a command must be one line"),
         (logged(uses="abc"), "uses"),
         (logged(uses=["\n"]), "uses"),
-        (logged(uses=["a"] * 1001), "uses: 1001 exceed the limit of 1000"),
+        (logged(uses=["a"] * 1001), "uses: 1001 items were given; the limit is 1000"),
         (logged(seconds=-1), "seconds"),
         (logged(seconds=float("nan")), "seconds"),
         (logged(check="yes"), "check"),

@@ -133,7 +133,7 @@ async def test_requests_are_bounded_as_turns_are(tmp_path: Path) -> None:
     model = ScriptedModel(["true"] * 100)
     few = partial(strategy, settings=LabSettings(turns=3))
     async with worked(tmp_path / "run", tiny(), model, few) as context:
-        assert only_lab(context).reason == "its 3 requests are used up"
+        assert only_lab(context).reason == "all of its 3 requests have been used"
     assert len(model.requests) == 3
 
 

@@ -456,7 +456,7 @@ def test_labels_are_combined_by_the_numbers_that_they_were_made_of(tmp_path: Pat
     out = tmp_path / "submission.csv"
     write_blend(found.recipe, {one.node: one.submission for one in known}, view.data, of, out)
     assert (read_predicted(out, view.data / "sample_submission.csv", of) == kept).all()
-    with pytest.raises(InvalidSubmission, match="does not say what its labels were derived from"):
+    with pytest.raises(InvalidSubmission, match="does not contain the numbers from which its labels were derived"):
         write_blend(found.recipe, {one.node: one.submission for one in unknown}, view.data, of, out)
 
 

@@ -160,7 +160,7 @@ def test_a_score_that_comes_of_repeated_rows_is_reported(tmp_path: Path) -> None
     here = ground(tmp_path, "classes", planted.two_rows_repeated)
     found = Left(here, knowing_repeated(here)).finding("better on duplicates")
     assert found.verdict == "suspicious"
-    assert "standard errors of the score come from" in found.sentence
+    assert "validation rows that repeat training rows improve the score by" in found.sentence
     assert Left(here, near(0.8), name="honest").finding("better on duplicates").passed
 
 
@@ -182,7 +182,7 @@ def test_repeated_rows_are_distinguished_also_where_two_rows_have_one_id(tmp_pat
     files = write(tmp_path / "own.csv", ["id", "y"], cells), write(tmp_path / "s.csv", ["id", "y"], [["h0", 0.5]])
     found = guard_execution(LabelledView(data, labels, card("log_loss")), *files, 0.3516, "")
     (one,) = [one for one in found if one.guard == "better on duplicates"]
-    assert "standard errors of the score come from 60 validation rows that repeat training rows" in one.sentence
+    assert "60 validation rows that repeat training rows improve the score by" in one.sentence
     assert one.evidence["without"] == pytest.approx(0.693147)
 
 

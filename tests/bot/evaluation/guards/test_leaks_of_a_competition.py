@@ -33,7 +33,7 @@ def test_a_clean_competition_passes_all(tmp_path: Path, kind: str) -> None:
             planted.repeated_rows,
             "quantity",
             "duplicate rows",
-            "also occur among the training rows, with the same label and a different id",
+            "also occur among the training rows, with the same label but a different id",
         ),
         (planted.repeated_in_test, "classes", "duplicate rows", "of the test rows repeat a training row"),
         (planted.ids_by_label, "classes", "ids", "predicted from the number in the id"),
@@ -90,7 +90,7 @@ def test_rows_that_differ_in_nothing_but_their_labels_are_no_copies_but_copies_a
     found = ground(tmp_path / "alike", "quantity", alike).found("duplicate rows")
     assert found.passed and "labels of repeated rows differ" in found.sentence
     result = ground(tmp_path / "copied", "quantity", copied).found("duplicate rows")
-    assert not result.passed and "with the same label and a different id" in result.sentence
+    assert not result.passed and "with the same label but a different id" in result.sentence
 
 
 def test_repeated_rows_of_which_no_label_is_known_are_not_passed_over(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_repeated_rows_of_which_no_label_is_known_are_not_passed_over(tmp_path: 
 
     result = ground(tmp_path, "classes", in_test_alone).found("duplicate rows")
     assert result.verdict == "suspicious"
-    assert "of the test rows repeat a training row, and too few of them have labels" in result.sentence
+    assert "of the test rows repeat a training row, but too few of them have labels" in result.sentence
 
 
 def test_a_table_that_is_sorted_by_a_time_may_have_labels_that_follow_it(tmp_path: Path) -> None:

@@ -66,7 +66,10 @@ def test_truth_values_become_numbers_where_the_metric_wants_numbers(tmp_path):
         (lambda d: write(d / "train.csv", ["id", "x", "y"], [[1, 2, 3], [1, 2, 4]]), "the id '1' more than once"),
         (lambda d: write(d / "train.csv", ["id", "x", "y"], [[1, 2, "high"]]), "row 1: the label 'y' is 'high'"),
         (lambda d: (d / "train.csv").write_text("id,x,y\n1,2\n"), "train.csv, line 2: 2 cells"),
-        (lambda d: write(d / "sample_submission.csv", ["id", "z"], [["t0", 1]]), "sample_submission.csv must have one"),
+        (
+            lambda d: write(d / "sample_submission.csv", ["id", "z"], [["t0", 1]]),
+            "sample_submission.csv must have exactly one",
+        ),
     ],
 )
 def test_what_cannot_be_split_is_refused_with_a_sentence(tmp_path, change, message):

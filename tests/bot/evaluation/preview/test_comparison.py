@@ -40,7 +40,7 @@ def test_repeated_rows_are_counted_with_those_of_another_label(tmp_path):
     train = [[f"r{n}", n / 8, n] for n in range(90)] + [["s0", 0.0, 0], ["s1", 0.125, 7]]
     lines = compared(tmp_path, train, [["t0", 0.25], ["t1", 1000.5]])
     assert (
-        "2 rows of train.csv (2.2%) repeat an earlier row in all of the table's features, 1 of them with a different label."
+        "2 rows of train.csv (2.2%) have the same feature values as an earlier row, 1 of them with a different label."
         in lines
     )
     assert "Rows that match a row of train.csv in all features: 1 of test.csv (50%)." in lines

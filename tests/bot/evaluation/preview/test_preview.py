@@ -271,7 +271,7 @@ WANTED = {
     "nomad2018-predict-transparent-conductors": (
         " of the 240 ids of test.csv also occur in train.csv, for different rows: never join by id.",
         "train/{id}/geometry.xyz in train_geometry.zip: 2,160 of 2,160",
-        "repeat an earlier row in all of the table's features",
+        "have the same feature values as an earlier row",
     ),
     "spooky-author-identification": ("text: text of 21 to ", "distinct, e.g. "),
 }

@@ -133,7 +133,7 @@ def test_another_table_with_labels_is_filtered(data):
     write(data / "features.csv", ["id", "z"], [[identifier, 1] for identifier in both])
     info, out, _ = view(data)
     assert column(out / "extra" / "folds.csv", "id") == column(out / "train.csv", "id")
-    assert "folds.csv: 300 rows with withheld ids removed" in info.notes
+    assert "folds.csv: removed 300 rows with withheld ids" in info.notes
     assert (out / "features.csv").samefile(data / "features.csv")
 
 

@@ -209,7 +209,9 @@ def test_a_key_column_that_training_rows_lack_is_beyond_views(tmp_path):
     data, task = write_layout("tract_segmentation", tmp_path)
     rows = [[row[0], row[2]] for row in read(data / "train.csv")[1:]]
     write(data / "train.csv", ["id", "segmentation"], rows)
-    with pytest.raises(UnsupportedLayout, match="must have one column 'class', as the sample submission has"):
+    with pytest.raises(
+        UnsupportedLayout, match="must have exactly one column named 'class', as the sample submission does"
+    ):
         view_of(data, task)
 
 
