@@ -28,7 +28,7 @@ def replay(
             help="builtin, openai:NAME or recorded:DIR (default: the configured model if it has a key, else builtin)"
         ),
     ] = None,
-    record: Annotated[Path | None, typer.Option(help="folder to record all model calls in")] = None,
+    record: Annotated[Path | None, typer.Option(help="folder in which to record all model calls")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="number of runs, with consecutive seeds starting at --seed")] = 1,
     fleet: Fleet = None,
     config: Config = None,

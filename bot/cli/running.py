@@ -105,7 +105,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
         yield from filter(None, [unbeaten(result)])
         yield verdict_of(result)
         yield from beside_simple(result)
-        yield f"expected score on new rows (95%): {_expected(result)}"
+        yield f"expected score on new rows (95% interval): {_expected(result)}"
     if not result.valid_submission and not result.own_data:
         yield f"no valid submission: {result.message or result.prediction_note}"
     if result.prediction_source:

@@ -42,7 +42,7 @@ def check(
         raise typer.Exit(1) from error
     lines = format_summary(loaded)
     if own_data:
-        lines = [*lines, "answers: none (made by `bot solve`); it can be solved, but not graded or replayed"]
+        lines = [*lines, "answers: none (made by `bot solve`); the snapshot can be solved, but not graded or replayed"]
     grader = loaded.path / GRADER
     if loaded.card.metric.name not in METRIC_DIRECTIONS and grader.is_file():
         lines = [*lines, f"grader: the competition's own ({GRADER})"]

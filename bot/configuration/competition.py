@@ -42,7 +42,7 @@ class CompetitionSettings(RunOptions, CardOverrides):
         default=24.0,
         gt=0,
         allow_inf_nan=False,
-        description="hours (real time, even in rehearsals) after which you are notified again of a file that awaits approval",
+        description="hours (real time, even in rehearsals) before you are reminded of a file that awaits approval",
     )
     max_cost: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="maximum cost of the competition, in USD", examples=[50.0]

@@ -17,7 +17,7 @@ class KnowledgeSettings(ClosedModel):
     """The section `[knowledge]` of bot.toml."""
 
     dir: SettingsPath | None = Field(
-        default=None, description="folder of your own entries (default: user data folder)", examples=["knowledge"]
+        default=None, description="folder for your own entries (default: user data folder)", examples=["knowledge"]
     )
     backend: Literal["bm25", "embeddings"] = Field(
         default="bm25", description="how texts are compared: by words, or by embeddings (requires `model`)"

@@ -64,7 +64,7 @@ def report(prompt: WriteReport) -> str:
             {"name": m[1], "analysis": f"{m[2]} in cross-validation, {'' if m[1] in models else 'not '}chosen"}
             for m in list(_ROW.finditer(output))[:20]
         ],
-        "limitations": "; ".join(failed) or "Only one hold-out set and one set of folds.",
+        "limitations": "; ".join(failed) or "Tested on only one hold-out set and one set of folds.",
         "next_steps": "\n".join(unused[:6]) or "Tune the sizes.",
     }
     return json.dumps(answer, ensure_ascii=False)

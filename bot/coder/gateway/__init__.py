@@ -169,7 +169,7 @@ class Gateway:
             end_event.set()
         if exchange.estimated and not self._is_told_of_estimates:
             self._is_told_of_estimates = True
-            self._say("the endpoint does not report all tokens in a coding agent's answers: counts are estimated")
+            self._say("the endpoint does not report all of a coding agent's tokens, so the bot estimates them")
         if exchange.begun:
             self.exchanges += 1
             self._refused_in_a_row = 0

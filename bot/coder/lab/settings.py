@@ -14,8 +14,8 @@ class LabSettings(ClosedModel):
         default=0.12,
         gt=0,
         le=1,
-        description="share of the run (or of a day, if shorter) that each lab gets; at least 25 minutes, or the whole run "
-        "if it lasts two hours or less",
+        description="share of the run (or of a day, if shorter) that each lab gets; at least 25 minutes, or the whole "
+        "run if it lasts two hours or less",
     )
     labs_per_day: int = Field(
         default=2, ge=1, description="maximum number of labs for a live competition per day (UTC)"

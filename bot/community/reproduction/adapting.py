@@ -111,7 +111,7 @@ def python_of(text: str, language: str | None) -> KernelScript:
     if not any(code.strip() for code in codes):
         raise UnsupportedKernel("it contains no Python code")
     if _CUT.search(text if cells else codes[0]):
-        raise UnsupportedKernel("it is incomplete here because it was too long")
+        raise UnsupportedKernel("it was cut off because it was too long")
     if any("[encoded data left out]" in code for code in codes):
         raise UnsupportedKernel("its code contained encoded data that was removed")
     plain = [plain_cell(code) for code in codes]

@@ -84,7 +84,7 @@ def _in_names(paths: Sequence[Path]) -> Iterator[tuple[str, Classes]]:
 def _labels(classes: Classes, card: TaskCard, default: Sequence[str], sample: Table) -> Mapping[str, str] | None:
     """Return the label of each class: its name, where prediction columns or labels are named so, or 0 and 1.
 
-    Raises UnsupportedLayout: there are two classes and one number to predict, and it is unclear which of them is 1.
+    Raises UnsupportedLayout: there are two classes and one number to predict, and it is unclear which of the classes is 1.
     """
     sizes = Counter(classes.values())
     if len(classes) < _FEWEST or not 2 <= len(sizes) <= min(_MOST_CLASSES, len(classes) // 2):
@@ -103,7 +103,7 @@ def _labels(classes: Classes, card: TaskCard, default: Sequence[str], sample: Ta
     positive = [name for name in sizes if _is_one(name, card)]
     if len(positive) != 1:
         names_in_words = " and ".join(sorted(sizes))
-        fault = "it is unclear which of them is 1"
+        fault = "it is unclear which of the classes is 1"
         raise UnsupportedLayout(f"The training files seem to belong to the classes {names_in_words}; {fault}.")
     return {name: str(int(name == positive[0])) for name in sizes}
 

@@ -214,8 +214,8 @@ async def test_what_is_no_call_is_refused_with_one_sentence(
     [
         (b"", "ended in the middle of its first line"),
         (header("status")[:-1], "ended in the middle of its first line"),
-        (script(10) + b"short", "ended 5 bytes early"),
-        (logged(("oof", "o.npy", 10_000)) + b"short", "o.npy ended 9997 bytes early"),
+        (script(10) + b"short", "is 5 bytes short"),
+        (logged(("oof", "o.npy", 10_000)) + b"short", "o.npy is 9997 bytes short"),
     ],
 )
 async def test_a_call_that_ends_early_is_refused(socket: Path, handler: Remembering, content: bytes, part: str) -> None:

@@ -159,7 +159,7 @@ def test_swapped_files_stand_where_the_test_files_stood(cats):
 
 def test_two_classes_of_which_it_is_unclear_which_is_one_are_refused(cats):
     data, task = cats
-    with pytest.raises(UnsupportedLayout, match="to the classes cat and dog; it is unclear which of them is 1"):
+    with pytest.raises(UnsupportedLayout, match="to the classes cat and dog; it is unclear which of the classes is 1"):
         view_of(data, task.model_copy(update={"description": ""}))
 
 
