@@ -73,7 +73,7 @@ class ReplayOptions(RunOptions, MachineOptions):
 
     cutoff: Annotated[Cutoff, Option()] = Field(
         default="deadline",
-        description="`deadline`, or an ISO time after the competition's start; the run sees nothing after it",
+        description="`deadline`, or an ISO time after the competition's start; the run sees nothing later",
     )
     pace: Annotated[Literal["all", "stream"], Option()] = Field(
         default="all",

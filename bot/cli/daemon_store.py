@@ -45,7 +45,8 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
 
 def no_database(path: Path) -> UsageError:
     """Return the error of a daemon that never ran with this configuration."""
-    return UsageError(f"database not found: {path}. Start `bot run` to create it, or pass its bot.toml with --config")
+    remedy = "Start `bot run` to create it, or pass the daemon's bot.toml with --config"
+    return UsageError(f"database not found: {path}. {remedy}")
 
 
 def daemon_is_running(store: "Store") -> bool:

@@ -69,7 +69,7 @@ def logs(
                     events, last = log.news(last)
                     _print(events, json=json)
         elif not json:
-            typer.echo("the daemon's own log is on its stderr; under systemd: journalctl -u kaggle-bot", err=True)
+            typer.echo("the daemon writes its own log to stderr; under systemd: journalctl -u kaggle-bot", err=True)
 
 
 def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> None:

@@ -31,8 +31,9 @@ _HARD_SPACE = "\N{NO-BREAK SPACE}"
 
 def daemon_lines(status: DaemonStatus, competitions: Sequence[CompetitionStatus] = ()) -> Iterator[str]:
     """Yield the lines on the daemon itself, and on what came of the competitions once all are over."""
-    disk = f"{status.folder} has {status.free_bytes / 1e9:.1f} GB free, the database takes {status.database_bytes / 1e6:.1f} MB"
-    yield from _wrapped("daemon", f"{_running(status, competitions)}; {disk}")
+    free = f"{status.folder} has {status.free_bytes / 1e9:.1f} GB free"
+    database = f"the database takes {status.database_bytes / 1e6:.1f} MB"
+    yield from _wrapped("daemon", f"{_running(status, competitions)}; {free}; {database}")
     yield from _wrapped("today", f"{_money(status.account)}, {_tokens(status.account)}")
     for competition in competitions:
         if competition.pending:

@@ -43,7 +43,7 @@ def note(
     refuse_secrets(words)  # before a database is made for it
     with open_daemon_store(config, create=True) as store:
         added = leave_note(store, competition, words, login_name())
-        _report(store, _as_record(added), f"note {added.id} on {competition} saved", json=json)
+        _report(store, _as_record(added), f"note {added.id} for {competition} saved", json=json)
 
 
 def pause(competition: Competition, config: Config = None, json: Json = False) -> None:

@@ -32,14 +32,14 @@ async def keep_page(file: Path | None, say: Callable[[str], None]) -> None:
         process = await asyncio.create_subprocess_exec(
             *command, env=environment, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL
         )
-        say("the page is being served; `bot web --address` prints its address, including the token")
+        say("the web dashboard is running; `bot web --address` prints its address, including the token")
         try:
             status = await process.wait()
         finally:
             await _wait_for_exit(process)
         failures = 1 if loop.time() - start > _HEALTHY else failures + 1
         pause = back_off(failures, _INITIAL_PAUSE, _MAX_PAUSE)
-        say(f"the page exited with status {status}; restarting in {pause:.0f} s")
+        say(f"the web dashboard exited with status {status}; restarting in {pause:.0f} s")
         await asyncio.sleep(pause)
 
 

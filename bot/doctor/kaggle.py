@@ -139,7 +139,7 @@ async def _check_card(site: Competitions, slug: str, settings: CompetitionSettin
         finding = "entered; the task spec is complete" + (", except for details in the data" if missing else "")
         return Finding(slug, "ok", finding)
     if settings.metric is None and {gap.field for gap in unknown} == {"metric"}:
-        fix = f"confirm it when the bot asks, or add to bot.toml: {unknown[0].brief or unknown[0].line}"
+        fix = f"confirm it when the bot asks, or add this to bot.toml: {unknown[0].brief or unknown[0].line}"
         return Finding(slug, "warning", f"entered, but you need to confirm the metric: {unknown[0].reason}", fix)
     reasons = "; ".join(f"{gap.field}: {gap.reason}" for gap in unknown[:_MAX_FIELDS])
     fix = f"add under [competitions.{slug}] in bot.toml: {', '.join(gap.line for gap in unknown)}"

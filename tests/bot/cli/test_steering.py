@@ -55,7 +55,7 @@ def texts(here: Path, competition: str = "titanic") -> list[str]:
 
 def test_a_note_is_kept_before_there_is_a_daemon_and_the_answer_notes_that_none_runs(here: Path) -> None:
     done = bot("note", "titanic", "look", "at the tickets")
-    assert done.stdout == "note 1 on titanic saved; it takes effect when the daemon starts\n"
+    assert done.stdout == "note 1 for titanic saved; it takes effect when the daemon starts\n"
     assert texts(here) == ["look at the tickets"]
     assert (here / "state").stat().st_mode & 0o777 == 0o700
 

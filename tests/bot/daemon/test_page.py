@@ -59,7 +59,7 @@ async def test_the_page_is_kept_going_without_keys_and_ends_with_the_daemon(tmp_
     async with asyncio.timeout(30):
         while len(said) < 3:
             await asyncio.sleep(0.1)
-    assert said[1].startswith("the page exited with status -9; restarting in")
+    assert said[1].startswith("the web dashboard exited with status -9; restarting in")
     await until_it_answers()
     keeping.cancel()
     await asyncio.gather(keeping, return_exceptions=True)

@@ -44,7 +44,7 @@ def test_one_that_is_entered_and_whose_card_is_certain_is_ok(snapshot: Snapshot)
     assert found.result.startswith("entered; the task spec is complete")
     assert (open_.status, open_.fix) == (
         "warning",
-        'confirm it when the bot asks, or add to bot.toml: metric = "log_loss"',
+        'confirm it when the bot asks, or add this to bot.toml: metric = "log_loss"',
     )
 
 
