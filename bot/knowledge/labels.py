@@ -47,7 +47,7 @@ def checked(name: str) -> str:
     if name in labels():
         return name
     matches = difflib.get_close_matches(name, labels(), 1)
-    hint = f"did you mean {matches[0]}?" if matches else f"the top categories are {', '.join(categories())}"
+    hint = f"did you mean {matches[0]}?" if matches else f"the top-level categories are {', '.join(categories())}"
     raise ValueError(f"{name!r} is not a label: {hint}")
 
 

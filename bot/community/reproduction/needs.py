@@ -103,7 +103,7 @@ def check_needs(
     if call := next(_network_calls(tree), None):
         raise UnsupportedKernel(f"it needs the network: {call}")
     if not (writes_predictions(tree, code) or trains(tree, code)):
-        raise UnsupportedKernel("it writes no submission")
+        raise UnsupportedKernel("it does not write a submission")
 
 
 def trains(tree: ast.AST, code: str) -> bool:

@@ -250,7 +250,7 @@ async def _reproduce(
             attempt = await _repaired(context, post, node, attempt, files, shares_cores)
             reason = _reason(attempt.execution)
         else:
-            reason = f"it writes no submission: {attempt.execution.fault or ''}"
+            reason = f"it does not write a submission: {attempt.execution.fault or ''}"
     execution, score = attempt.execution, attempt.execution.score
     row = Reproduction(
         run_id=context.run_id,

@@ -221,7 +221,7 @@ if __name__ == '__main__':
         "only-a-look",
         notebook("#md\n# EDA", f"{_READ}train.describe()", "import seaborn as sns\nsns.pairplot(train, hue='label')"),
         "recognised",
-        "writes no submission",
+        "does not write a submission",
     ),
     Kernel(
         "pretrained-weights",

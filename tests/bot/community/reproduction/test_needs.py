@@ -155,7 +155,7 @@ def test_a_kernel_stays_that_writes_predictions_or_trains_a_model_that_could(cod
     if stays:
         check_needs(code, (), FILES, "a-slug", {"pandas"})
     else:
-        with pytest.raises(UnsupportedKernel, match="writes no submission"):
+        with pytest.raises(UnsupportedKernel, match="does not write a submission"):
             check_needs(code, (), FILES, "a-slug", {"pandas"})
 
 
