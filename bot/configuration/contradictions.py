@@ -18,7 +18,7 @@ from scrapers.snapshots.card import OWN_GRADER
 def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     """Yield the key of each contradiction, and the rest of a sentence that begins with that key."""
     if settings.daemon.rehearsal and settings.kaggle.url == KAGGLE:
-        sentence = "must be false when [kaggle] url is Kaggle's own: it is only for `bot rehearse`"
+        sentence = "must be false when [kaggle] url is Kaggle's own: this key is only for `bot rehearse`"
         yield ("daemon", "rehearsal"), sentence
     models, competitions = settings.models, settings.competitions
     models_at: dict[KeyPath, str | None] = {("models", "model"): models.model}

@@ -69,7 +69,7 @@ def check_toolkit(runtimes: Collection[str] | None) -> Iterator[Finding]:
     output = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
     version = re.search(r"(\d+)\.(\d+)\.(\d+)", output) if tool else None
     if version is None or tuple(map(int, version.groups())) <= _UNSAFE:
-        result = f"{version[0]}, which has a known container escape" if version else "not installed"
+        result = f"{version[0]}, which has a known container-escape vulnerability" if version else "not installed"
         fix = "to use GPUs with Docker, install nvidia-container-toolkit 1.17.8 or later; bubblewrap does not need it"
         yield Finding(part, "warning", result, fix)
     elif runtimes is not None and not {"nvidia", "cdi"}.intersection(runtimes):

@@ -251,7 +251,7 @@ def test_the_device_files_must_be_there_for_everybody(tmp_path: Path) -> None:
     ("version", "runtimes", "status", "word"),
     [
         (None, None, "warning", "not installed"),
-        ("1.17.7", ["runc", "nvidia"], "warning", "known container escape"),
+        ("1.17.7", ["runc", "nvidia"], "warning", "known container-escape vulnerability"),
         ("1.17.8", ["runc", "nvidia"], "ok", "1.17.8"),
         ("1.18.0", ["runc"], "warning", "not configured to use it"),
         ("1.18.0", None, "ok", "1.18.0"),
