@@ -169,7 +169,7 @@ class Gateway:
             end_event.set()
         if exchange.estimated and not self._is_told_of_estimates:
             self._is_told_of_estimates = True
-            self._say("the endpoint does not report all of a coding agent's tokens, so the bot estimates them")
+            self._say("the endpoint does not report all of a coding agent's tokens, so their number is estimated")
         if exchange.begun:
             self.exchanges += 1
             self._refused_in_a_row = 0

@@ -101,7 +101,7 @@ def test_tables_are_held_against_each_other_though_a_third_is_wrong(tmp_path: Pa
         ('metric = "rmse"\nmetric_params = { predictions = "txt" }', None),
         (
             'metric = "log-los"',
-            "2: competitions.c.metric must be a metric that the bot can compute, or the path of a grade.py",
+            "2: competitions.c.metric must be a metric that the bot can compute, or the path of a file named grade.py",
         ),
         ('metric = "nosuchmetric"', "2: competitions.c.metric must be a metric"),
         ('metric = "/x/grader.py"', "2: competitions.c.metric must be the path of a file named grade.py"),

@@ -87,7 +87,7 @@ async def test_tokens_that_are_not_reported_are_estimated_and_that_is_said(
         await it.ask(stream=stream)
         assert it.ledger.completion_tokens == 2 * -(-len(TEXT) // 4)
         assert 2 * 5 <= it.ledger.prompt_tokens <= 2 * 60
-        assert len(it.lines) == 1 and "they are estimated" in it.lines[0]
+        assert len(it.lines) == 1 and "their number is estimated" in it.lines[0]
         events = [one for one in it.store.export_events(RUN) if one["type"] == "gateway.estimated"]
         assert len(events) == 2
 

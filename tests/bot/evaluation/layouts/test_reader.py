@@ -57,7 +57,7 @@ def test_truth_values_become_numbers_where_the_metric_wants_numbers(tmp_path):
     [
         (lambda d: (d / "train.csv").unlink(), "no train.csv"),
         (lambda d: (d / "sample_submission.csv").unlink(), "no sample_submission.csv"),
-        (lambda d: write(d / "train.csv", ["what", "x", "y"], [[1, 2, 3]]), "one column 'id'"),
+        (lambda d: write(d / "train.csv", ["what", "x", "y"], [[1, 2, 3]]), "exactly one column named 'id'"),
         (lambda d: write(d / "train.csv", ["id", "x"], [[1, 2]]), "No column in train.csv can be identified"),
         (
             lambda d: write(d / "train.csv", ["id", "x", "v", "w"], [[1, 2, 3, 4]]),
