@@ -85,9 +85,7 @@ class RecordedModel:
         Raises ModelMisconfigured: nothing was recorded for the step, its file is broken, or no step was bound.
         """
         if self.step is None:
-            raise ModelMisconfigured(
-                f"a recording looks up answers by step: bind a step before requesting {prompt.name}"
-            )
+            raise ModelMisconfigured(f"recordings look up answers by step: bind a step before requesting {prompt.name}")
         call = self._read(self.step)
         free = Completion(None, call.text, call.usage, call.model, 0.0)
         if call.refused is not None:

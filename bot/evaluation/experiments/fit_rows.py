@@ -134,9 +134,7 @@ def _shape(role: str, path: Path) -> tuple[int, ...]:
             with file.open("shape.npy") as shape:
                 return tuple(map(int, np.lib.format.read_array(shape, allow_pickle=False)[:3]))
     except UNREADABLE:
-        raise InvalidSubmission(
-            f"{role} must be an .npz file with an array `x`, or one from sparse.save_npz."
-        ) from None
+        raise InvalidSubmission(f"{role} must be an .npz file that holds `x`, or one from sparse.save_npz.") from None
 
 
 def _header(role: str, file: zipfile.ZipFile, name: str) -> Header:
