@@ -34,4 +34,4 @@ def choose(
             if problem is None:
                 return sandbox
             problems.append(problem)
-    raise UsageError(f"{' '.join(problems)} Fix this, or use another --sandbox; --sandbox process has no isolation.")
+    raise UsageError(f"{' '.join(problems)} Fix this, or choose another --sandbox (`process` provides no isolation).")

@@ -146,7 +146,7 @@ class Leases:
             InfrastructureFailure: They did not come free in time, there are too few GPUs, or locks do not work.
         """
         if gpus > self.gpus:
-            raise InfrastructureFailure(f"{gpus} GPUs requested, but this machine has {self.gpus}.")
+            raise InfrastructureFailure(f"Cannot lease {gpus} GPUs: this machine has {self.gpus}.")
         deadline = time.monotonic() + seconds
         count = max(1, min(cpus, len(self._cores)))
         async with AsyncExitStack() as stack:

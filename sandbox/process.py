@@ -24,13 +24,13 @@ class ProcessSandbox(LocalSandbox):
         return self._describe(
             "process",
             (
-                "scripts can read and write all that the bot's user can: labels, other views, secrets and data/ itself",
+                "scripts can read and write everything that the bot's user can, including labels, other views, secrets and data/",
                 "network access is not restricted",
                 "if the bot is killed, the script ends too, but its child processes keep running until a bot with the "
                 "same runs folder starts",
                 "a process that detaches and clears its environment cannot be tracked",
                 "memory, processes and files are checked five times per second, so a burst can exceed the limits",
-                "an idle execution can raise its own priority; a new session runs at normal priority for a moment",
+                "an idle execution can raise its own priority, and a new session starts at normal priority",
                 "files outside the working and temporary folders are not counted",
                 "Kaggle's folders are recognised only by name in the script's text, not in paths built at run time",
             ),

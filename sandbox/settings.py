@@ -80,7 +80,7 @@ class FleetSettings(ClosedModel):
     )
     cache_gb: float = Field(default=50.0, gt=0, description="size limit of a node's cache of views and weights, in GB")
     disk_gb: float = Field(
-        default=20.0, gt=0, description="maximum GB that a script may write on a node, unless [sandbox] sets it"
+        default=20.0, gt=0, description="maximum GB that a script may write on a node, unless [sandbox] sets a limit"
     )
     free_gb: float = Field(default=5.0, ge=0, description="minimum free space on a node's disk, in GB")
 

@@ -130,7 +130,7 @@ class Watcher:
         available = psutil.virtual_memory().available
         if available >= self._reserve.memory_bytes:
             return None
-        detail = f"The machine has only {available} bytes of memory left; its processes use {self._memory_bytes}."
+        detail = f"The machine has only {available} bytes of memory left; the execution's processes use {self._memory_bytes}."
         return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
     def _processes(self, members: Sequence[psutil.Process]) -> Breach | None:

@@ -23,7 +23,7 @@ def resolve_beside(path: Path, folder: Path) -> Path:
     try:
         path = path.expanduser()
     except RuntimeError:
-        raise ValueError(f"must be a path, but there is no home folder {path.parts[0]}") from None
+        raise ValueError(f"must be a valid path: the home folder {path.parts[0]} does not exist") from None
     return path if path.is_absolute() else (folder / path).resolve()
 
 

@@ -53,8 +53,8 @@ def find_address(name: str, environment: Mapping[str, str] | None = None) -> Sec
             raise UsageError(f"{source} must contain one address, such as slack://TOKEN/TOKEN/TOKEN or mailtos://…")
         return SecretStr(text)
     raise UsageError(
-        f"[notify] services names {name}, but there is no systemd credential or environment variable of that name, "
-        f"and no file named by {name}_FILE"
+        f"[notify] services lists {name}, but no systemd credential or environment variable has that name, "
+        f"and {name}_FILE is not set"
     )
 
 

@@ -34,7 +34,7 @@ def _zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("is not a time zone that this machine knows; for example: Europe/Zurich") from None
+        raise ValueError("is not a time zone known on this machine; use a name such as Europe/Zurich") from None
     return value
 
 
@@ -42,7 +42,7 @@ def _hours(value: str) -> tuple[time, time]:
     """Read `22:00-07:00`."""
     match = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", value)
     if not match:
-        raise ValueError("must be two times of day, for example 22:00-07:00")
+        raise ValueError("must be two times of day, such as 22:00-07:00")
     begin, end = time(int(match[1]), int(match[2])), time(int(match[3]), int(match[4]))
     if begin == end:
         raise ValueError("must not start and end at the same time")
@@ -83,7 +83,7 @@ class NotifySection(BaseModel):
         default=20,
         ge=1,
         le=1000,
-        description="maximum number of messages per service and hour; further notifications share one message",
+        description="maximum number of messages per hour to each service; further notifications share one message",
     )
     first_pause: float = Field(
         default=30.0,
@@ -94,7 +94,7 @@ class NotifySection(BaseModel):
     longest_pause: float = Field(
         default=3600.0, gt=0, le=30 * 86_400, description="maximum wait after a failure, in seconds"
     )
-    seconds: float = Field(default=60.0, gt=0, le=3600, description="time limit of one attempt, in seconds")
+    seconds: float = Field(default=60.0, gt=0, le=3600, description="time limit for each attempt, in seconds")
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:

@@ -130,7 +130,7 @@ def _catboost(fit: _Fit, settings: dict[str, Any]) -> Fitted:
 
 def _histogram(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     if find_spec("lightgbm"):
-        raise SkippedModel("Skipped: LightGBM is installed and faster.")
+        raise SkippedModel("Skipped because LightGBM is installed and is faster.")
     model = fit.model(ensemble, "HistGradientBoosting", warm_start=True, random_state=fit.seed, **settings)
     return fit.best_state(lambda step: model.set_params(max_iter=25 * step).fit(fit.x, fit.y), 60, 2)
 

@@ -51,7 +51,7 @@ class PortfolioJob(ClosedModel):
     @model_validator(mode="after")
     def _says_how_many_classes(self) -> Self:
         if self.kind == "multiclass" and self.classes < 2:
-            raise ValueError("A portfolio job of kind multiclass needs `classes`, the number of classes.")
+            raise ValueError("A multiclass portfolio job needs `classes`, the number of classes.")
         return self
 
 

@@ -82,7 +82,7 @@ def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:
         record = json.loads(folder.config.read_text(encoding="utf-8"))
         if is_live(record):
             reason = "is a live run of the daemon, so it has no hidden answers"
-            raise UsageError(f"{folder.path} {reason}; see `bot status` and its report")
+            raise UsageError(f"{folder.path} {reason}; see `bot status` and the run's report")
         return str(record["run_id"]), ReplaySettings.model_validate(record["settings"])
     except ValidationError as error:
         reason = "; ".join(sentences(error))

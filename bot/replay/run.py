@@ -229,10 +229,10 @@ async def _take_in_notes(
         notes = notes_of(session, slug)
     times = notes.times if notes is not None else []
     later = sum(time is not None and time > run.settings.cutoff for time in times)
-    hidden = f"; dated after the cutoff and never shown: {later}" if later else ""
+    hidden = f"; {later} dated after the cutoff will not be shown" if later else ""
     say(f"read {plural(len(times), 'note')} in {folder}{hidden}")
     if undated := sum(time is None for time in times):
-        say(f"{undated_notes(undated)} known from the start")
+        say(undated_notes(undated, "known from the start"))
     for sentence in problems:
         say(sentence)
 

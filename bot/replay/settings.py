@@ -23,10 +23,10 @@ class ReplaySettings(AgentRunSettings, ReplayOptions):
     """All settings of one replay."""
 
     snapshot: Path
-    own_data: bool = Field(default=False, description="own data: grade on withheld rows only, without a leaderboard")
-    force: bool = Field(default=False, description="own data: write predictions even if a constant scores better")
+    own_data: bool = Field(default=False, description="grade your data on withheld rows only, without a leaderboard")
+    force: bool = Field(default=False, description="write your predictions even if a constant scores better")
     cutoff: datetime
-    fleet: str | None = Field(default=None, description="Ray cluster that runs scripts (default: this machine)")
+    fleet: str | None = Field(default=None, description="Ray cluster on which to run scripts (default: this machine)")
 
 
 def cutoff_on(card: TaskCard, cutoff: datetime | Literal["deadline"]) -> datetime:

@@ -114,7 +114,7 @@ class Setup:
         if self.options.sandbox == "auto" and self.sandbox.describe().isolation == "none":
             cautions.append("no sandbox works on this machine (see --sandbox): scripts run as plain processes")
         if self.options.time < _SHORT:
-            cautions.append(f"--time {self.options.time:g}s leaves little time beyond the baseline")
+            cautions.append(f"--time {self.options.time:g}s leaves little time after the baseline")
         return "; ".join(cautions) or None
 
     def job(self, run: PreparedRun) -> Job:

@@ -97,7 +97,7 @@ class Stream(SearchPacing):
             move = add_clock_advance(tx, context.run_id, number, target, node)
         self._clock.move(move.as_of)
         self._moves[number] = move
-        context.say(f"the clock is at {iso(move.as_of)}")
+        context.say(f"the clock is now at {iso(move.as_of)}")
         return True
 
     def _progress(self, tree: Tree) -> float:

@@ -38,7 +38,7 @@ def how_sure(result: RunResult) -> Iterator[str]:
         yield words.sentence(f"no interval: {result.validation_interval_note or 'none was computed'}")
     else:
         test = "similar new rows" if result.own_data else f"the {words.test(result)}"
-        ending = {None: ".", True: "; the score is inside.", False: "; the score is OUTSIDE."}
+        ending = {None: ".", True: "; the score is inside it.", False: "; the score is OUTSIDE it."}
         yield f"CV predicts {words.interval(result)} on {test} (95% interval){ending[result.score_in_interval]}"
     yield from _guards(result)
 
@@ -115,7 +115,7 @@ def _in_words(node: NodeRow, notes: Mapping[int, str]) -> str:
     in_files, in_note = set(node.families), families_in(note)
     models = f"; its files use {', '.join(node.families)}" if in_files - in_note else ""
     missing = sorted((in_note & set(FAMILIES)) - in_files) if in_files else []
-    return f"node {node.id}, {note}{models}{f', but not {missing[0]}' if missing else ''}"
+    return f"node {node.id}, {note}{models}{f'; none of its files uses {missing[0]}' if missing else ''}"
 
 
 def what_next(data: ReportData) -> Sequence[str]:
@@ -156,6 +156,6 @@ def _more_time(result: RunResult) -> Iterator[str]:
         return
     last = result.best_over_time[-1][0]
     if last >= _LATE_SHARE * result.wall_seconds:
-        yield f"Give it more time: it was still improving after {words.duration(last)} of {words.duration(result.wall_seconds)}."
+        yield f"Allow more time: the score still improved after {words.duration(last)} of {words.duration(result.wall_seconds)}."
     elif len(result.best_over_time) > 1:
         yield f"The last gain came after {words.duration(last)}: more time alone may not help."

@@ -37,7 +37,7 @@ async def expected_interval(
         return None, f"it could not be computed: {error}"
     if interval.low is None or interval.high is None:
         return None, str(interval.note)
-    grouping = f", with rows of the same {interval.unit_column!r} kept together" if interval.unit_column else ""
+    grouping = f", keeping rows with the same {interval.unit_column!r} together" if interval.unit_column else ""
     return (interval.low, interval.high), f"{interval.draws} samples of {interval.test_rows} rows each{grouping}"
 
 

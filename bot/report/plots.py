@@ -52,7 +52,7 @@ def count_outside(board: Sequence[float], result: RunResult) -> int:
 
 def _board_axis(result: RunResult, board: Sequence[float]) -> Axis:
     own_score = [] if result.score is None else [result.score]
-    label = f"{words.board(result)} leaderboard score (better to the right)"
+    label = f"{words.board(result)} leaderboard score (best on the right)"
     return score_axis(board, [*result.thresholds.values(), *own_score], label=label, falling=result.is_lower_better)
 
 
@@ -78,7 +78,7 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
     if not result.best_over_time:
         return ()
     last = max(result.best_over_time[-1][0], *(n.end_seconds for n in nodes if n.end_seconds is not None))
-    x_axis, label = time_axis(last), "validation score (better toward the top)"
+    x_axis, label = time_axis(last), "validation score (best at the top)"
     scored_nodes = [n for n in nodes if n.validation is not None and n.end_seconds is not None]
     bests = [(seconds, score) for seconds, score, _ in result.best_over_time]
     values = [n.validation or 0.0 for n in scored_nodes]
@@ -113,9 +113,9 @@ def agreement_chart(result: RunResult, nodes: Sequence[NodeRow]) -> Chart | None
     if len(places) < 2:
         return None
     falling, test = result.is_lower_better, words.test(result)
-    label = "validation score (better to the right)"
+    label = "validation score (best on the right)"
     score_scale = score_axis([x for x, _ in places.values()], label=label, falling=falling)
-    y_axis = score_axis([y for _, y in places.values()], label=f"{test} score (better toward the top)", falling=falling)
+    y_axis = score_axis([y for _, y in places.values()], label=f"{test} score (best at the top)", falling=falling)
     low, high = max(score_scale.low, y_axis.low), min(score_scale.high, y_axis.high)
     equal = [Series("equal", "muted dashed", [(low, low), (high, high)], "line")] if low < high else []
     series = [*equal, *_scripts_and_blends(places), *_marked_nodes(places, result)]

@@ -44,11 +44,11 @@ _METHODS = {
     "log": "the weighted mean of log(1 + prediction), transformed back",
     "rank": "the weighted mean of their ranks among the test rows",
     "classes": "the class with the largest weighted sum of log probabilities plus the class's offset",
-    "numbers": "the weighted sum of the numbers that their labels stand for, converted back to labels at the thresholds",
+    "numbers": "the weighted sum of the numbers that their labels represent, converted back to labels with thresholds",
     "vote": "the label with the most weight in each row",
-    "ordinal": "the weighted mean of their labels as numbers, converted back to labels at the thresholds",
-    "share": "for each row, the labels listed by members with more than half of the weight",
-    "pixels": "the pixels marked by members with more than half of the weight",
+    "ordinal": "the weighted mean of their labels as numbers, converted back to labels with thresholds",
+    "share": "for each row, the labels listed by members that together have more than half of the weight",
+    "pixels": "the pixels marked by members that together have more than half of the weight",
     "fusion": "each row's items, ranked by their weighted positions in the lists",
 }
 
@@ -63,9 +63,9 @@ _OF_EXPERIMENTS = """# Solution: {subject}
 |---|---|---|---|
 {rows}
 
-Each experiment has a folder with the files that its coding agent logged. It ran in its lab's work folder, `../labs/labN/work`,
-which has the shared files and, in `data/`, the competition's files. The fold of each training row was in `/lab/folds.csv` (now
-`../evaluator/folds/folds.csv`). The predictions are in `../experiments/NAME/`.
+Each experiment has a folder with the files that its coding agent logged. The experiment ran in the work folder of its lab,
+`../labs/labN/work`, which contains the shared files and, in `data/`, the competition's files. Its folds were in `/lab/folds.csv`,
+which is now `../evaluator/folds/folds.csv`. The predictions are in `../experiments/NAME/`.
 {blend}
 Python {python}; packages: {packages}.
 """
@@ -171,7 +171,7 @@ def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
     return text.format(
         space=recipe.space,
         how=_METHODS[recipe.space],
-        free=" (a weighted sum, not a mean: the weights are negative or do not add up to 1)" if free else "",
+        free=" (a weighted sum, not a mean: the weights include negative values or do not add up to 1)" if free else "",
         calibration=calibration + (_TIES if recipe.ties else ""),
         **facts,
     )

@@ -181,7 +181,7 @@ def disbelief(result: RunResult) -> str | None:
         return f"{'a guard raised a warning' if len(guards) == 1 else 'guards raised warnings'} ({', '.join(guards)})"
     if result.cutoff_note:
         return "the run may have seen material published after the deadline"
-    return "the run saw knowledge base entries published later" if result.knowledge.younger else None
+    return "the run saw knowledge base entries from after the simulated time" if result.knowledge.younger else None
 
 
 def medal(result: RunResult) -> Medal | None:
@@ -244,7 +244,7 @@ def _verdict(result: RunResult) -> str:
         return f"Scored {score(result.score)} on rows withheld from the search and used only once, at the end."
     teams = plural(result.n_teams, "team")
     if result.n_teams < 2:
-        return f"Scored {score(result.score)}. No comparison: the leaderboard has {teams}."
+        return f"Scored {score(result.score)}. There is no comparison because the leaderboard has {teams}."
     field = f"strictly better than {percent(result.win_rate)} of {teams}"
     if reason := disbelief(result):
         return f"Scored {score(result.score)}, {field}. It does not count for a medal: {reason}."
@@ -285,9 +285,9 @@ def cutoff_note(cutoff: datetime | None, deadline: datetime) -> str | None:
     )
 
 
-def undated_notes(count: int) -> str:
-    """Return `3 undated notes are treated as`; the caller adds since when they were known."""
-    return "1 undated note is treated as" if count == 1 else f"{count} undated notes are treated as"
+def undated_notes(count: int, known: str) -> str:
+    """Return `3 undated notes are treated as known from the start`; `known` is the end of the sentence."""
+    return f"{plural(count, 'undated note')} {'is' if count == 1 else 'are'} treated as {known}"
 
 
 def cautions(result: RunResult) -> list[str]:
@@ -295,11 +295,11 @@ def cautions(result: RunResult) -> list[str]:
     texts = []
     if result.live and result.submission_exists and result.score_kind != "private":
         texts.append(
-            "Private scores decide the result and are not known yet: all figures are from the public leaderboard."
+            "Private scores decide the result but are not known yet: all figures are from the public leaderboard."
         )
     if result.self_reported:
         texts.append(
-            "Validation scores are self-reported: scripts print them, and nothing checks them. "
+            "Validation scores are self-reported: scripts print them, and the bot cannot check them. "
             f"No labels could be withheld: {result.self_reported}"
         )
     if result.no_answer:
@@ -316,11 +316,11 @@ def cautions(result: RunResult) -> list[str]:
     if result.cutoff_note:
         texts.append(result.cutoff_note)
     if result.notes is not None and result.notes.undated and not result.live:
-        texts.append(f"{undated_notes(result.notes.undated)} known from the start.")
+        texts.append(f"{undated_notes(result.notes.undated, 'known from the start')}.")
     if result.knowledge.younger:
         texts.append(
-            f"Prompts contained knowledge base entries from after the simulated time ({result.knowledge.younger}): the result is "
-            "not comparable with results from that time."
+            f"Prompts contained knowledge base entries from after the simulated time ({result.knowledge.younger}), so the result "
+            "cannot be compared with results from that time."
         )
     if (stream := result.stream) is not None and stream.reached < stream.cutoff:
         texts.append(f"The simulated clock stopped at {moment(stream.reached)}, so the run saw no later posts.")

@@ -33,8 +33,8 @@ def check_program(*paths: Path) -> None:
     for path in (*paths, *(path.resolve() for path in paths)):
         if not re.fullmatch(r"/[A-Za-z0-9/._+@-]+", str(path)) or any(map(path.is_relative_to, _HIDDEN)):
             raise UsageError(
-                f"the service cannot use {path}: it must be an absolute path without special characters, outside "
-                f"{', '.join(_HIDDEN)}. Install the bot with the system's Python, for example with "
+                f"the service cannot use {path}: the path must be absolute, contain no special characters and not be inside "
+                f"{' or '.join(_HIDDEN)}. Install the bot with the system's Python, for example with "
                 f"`python3 -m venv {PROGRAM.parents[1]}`, then run `{PROGRAM} service install`."
             )
 

@@ -18,7 +18,7 @@ def require_systemd(*, root: bool) -> None:
     if not _BOOTED.is_dir():
         raise UsageError("systemd is not running here; `bot service install --root DIR` still writes the files.")
     if root and os.geteuid() != 0:
-        raise UsageError("root is needed to change system services: use sudo.")
+        raise UsageError("changing system services requires root: use sudo.")
 
 
 def run_command(*command: str) -> str:

@@ -41,5 +41,5 @@ async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
     try:
         site_clock_now = _SiteClock.model_validate_json(answer.content)
     except ValidationError as error:
-        raise SiteUnavailable(f"{address} returned an invalid clock: {error.errors()[0]['msg']}") from error
+        raise SiteUnavailable(f"{address} returned an invalid clock time: {error.errors()[0]['msg']}") from error
     return FastClock(site_clock_now.start, site_clock_now.speed, site_clock_now.began)

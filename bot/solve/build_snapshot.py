@@ -84,13 +84,13 @@ def build_snapshot(
     if files is None:
         refuse_formats(collected)
         raise UsageError(
-            f"{source} contains no table (CSV, TSV, Excel, Parquet, JSON lines) and no folders with files by class"
+            f"{source} contains neither a table (CSV, TSV, Excel, Parquet, JSON lines) nor a folder of files for each class"
         )
     sampled = folder.with_name(f"{folder.name}-sample.csv")
     rows = _leave_out_answers(_rows(files, options, sampled, detected), detected)
     if other_names := list(rows.files.other_files):
         first_names = ", ".join(other_names[:3]) + (", ..." if len(other_names) > 3 else "")
-        detected.add("other files", f"{len(other_names):,}, which scripts may read too: {first_names}")
+        detected.add("other files", f"{plural(len(other_names), 'file')} that scripts may also read: {first_names}")
     folder.mkdir()
     _write_data(rows, folder)
     _write_task(rows, folder, slug, now)
@@ -132,7 +132,7 @@ def _rows(files: InputFiles, options: SolveOptions, sampled: Path, detected: Det
     if duplicates:
         raise UsageError(f"`{duplicates[0]}` is the same as the target `{target}`: remove it from {train.name}")
     for name, clause in copies.items():
-        detected.add("caution", f"`{name}` {clause} `{target}`: remove it unless new rows have it", "a guess")
+        detected.add("caution", f"`{name}` {clause} `{target}`: remove this column unless new rows have it", "a guess")
     id_column = id_of(train, test, target, options, detected)
     if id_column is not None:  # predictions have it as written in the file
         train = train.without_formats([id_column])
@@ -169,7 +169,7 @@ def _leave_out_answers(rows: _Rows, detected: DetectedTask) -> _Rows:
     tables = {name: path for name, path in files.items() if "/" not in name and is_table(name)}
     answers = [name for name, path in tables.items() if _holds_answers(path, rows, tests)]
     if answers:
-        detected.add("left out", f"{', '.join(answers)}: answers for the test rows, which scripts must not see")
+        detected.add("left out", f"{', '.join(answers)}: scripts must not see the answers for the test rows")
     other_files = {name: path for name, path in files.items() if name not in answers}
     return replace(rows, files=replace(rows.files, other_files=other_files))
 

@@ -50,7 +50,7 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
         detected.add("target", f"`{not_in_test[0]}`, the only column missing from {test.name}")
         return not_in_test[0]
     if len(target_like) == 1 and (test is None or target_like[0] in not_in_test):
-        detected.add("target", f"`{target_like[0]}`, judging by its name", "likely")
+        detected.add("target", f"`{target_like[0]}`, chosen because of its name", "likely")
         return target_like[0]
     empty = [] if test is None or not_in_test else [n for n in train.header if not _holds_values(test, n)]
     if len(empty) == 1:
@@ -60,7 +60,7 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
         guess = target_like[0] if target_like else likely[-1]
         detected.add(
             "target",
-            f"`{guess}`, the most likely of {plural(len(likely), 'column')} (use --target to choose another)",
+            f"`{guess}`, the most likely target among {plural(len(likely), 'column')} (use --target to choose another)",
             "likely" if target_like else "a guess",
         )
         return guess
@@ -70,7 +70,7 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
         if test is None
         else f"{test.name} {'lacks several columns' if not_in_test else 'has every column'} of {train.name}"
     )
-    raise UsageError(f"{reason}: pass --target COLUMN, such as --target {shlex.quote(likely[-1])} ({candidates})")
+    raise UsageError(f"{reason}: for example, pass --target {shlex.quote(likely[-1])} (candidates: {candidates})")
 
 
 def copies_of(train: UserTable, target: str) -> dict[str, str]:
@@ -110,8 +110,8 @@ def refuse_answers(test: UserTable, target: str) -> None:
     """Raise UsageError if the test rows hold the target, which scripts would then see; an empty column is allowed."""
     if target in test.header and _holds_values(test, target):
         raise UsageError(
-            f"{test.name} contains the target `{target}`, which scripts would see: remove the column, or omit the file, "
-            "so that training rows are withheld instead"
+            f"{test.name} contains the target `{target}`, which scripts would see: remove the column, or omit the file "
+            "to have training rows withheld instead"
         )
 
 
@@ -143,13 +143,13 @@ def id_of(
     for name in train.header:
         likely = name != target and _ID.search(name) is not None and all(name in table.header for table in tables)
         if likely and all(_identifies(table, name) for table in tables):
-            detected.add("id", f"`{name}`, judging by its name; its values are distinct", "likely")
+            detected.add("id", f"`{name}`, chosen because of its name; its values are distinct", "likely")
             return name
     shared = [name for name in train.header if name != target and all(name in table.header for table in tables)]
     for table in tables:
         shared = _code_columns(table, shared)
     words = next(iter(shared), None)
-    hint = "" if words is None else f"; the values of `{words}` are distinct: to use it, pass --id {words}"
+    hint = "" if words is None else f"; to use `{words}`, whose values are distinct, pass --id {words}"
     detected.add("id", f"no column looks like an id, so rows are numbered{hint}", "likely" if words else "sure")
     return None
 
@@ -172,7 +172,7 @@ def group_of(train: UserTable, target: str, options: SolveOptions, detected: Det
         if name != target and _GROUP.search(name):
             sizes = Counter(train.column(name))
             if len(sizes) >= _FEWEST and train.length >= _MEAN_SIZE * len(sizes):
-                sentence = f"`{name}`: rows of a group stay together (--group none to split them)"
+                sentence = f"`{name}`: rows of the same group stay together (use --group none to split groups)"
                 detected.add("groups", sentence, "likely")
                 return name
     return None

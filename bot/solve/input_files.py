@@ -109,14 +109,14 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
             test = tables.read(test_name, like=train)
         spellings = {name.lower(): name for name in train.header if name not in test.header}
         for name in (name for name in test.header if name not in train.header and name.lower() in spellings):
-            detected.add("note", f"`{name}` of {test.name} is `{spellings[name.lower()]}` of {train.name}", "likely")
+            detected.add("note", f"`{name}` in {test.name} is `{spellings[name.lower()]}` in {train.name}", "likely")
             test = test.with_name(name, spellings[name.lower()])
     if sample is not None:
         sample = tables.read(sample.name, like=train)
         if test is not None:
             train, test, sample = _with_key_of_sample(train, test, sample, detected)
     if answers:
-        detected.add("left out", f"{', '.join(sorted(answers))}: answers for the test rows, which scripts must not see")
+        detected.add("left out", f"{', '.join(sorted(answers))}: scripts must not see the answers for the test rows")
     roles = {*training_names, *answers, test_name, *samples, DESCRIPTION}
     other_files = {name: path for name, path in files.items() if name not in roles}
     description_file = files.get(DESCRIPTION)
@@ -143,7 +143,7 @@ def _describe(files: InputFiles, training_names: str, detected: DetectedTask, co
         detected.add("numbers", f"converted from formats such as 1.234,5, $1,234 or 7 kg: {', '.join(rewritten)}")
     forms = {name: f.form for name, f in train.formats.items() if isinstance(f, DateFormat)}
     if dates := [f"{name} ({'with UTC offsets' if form == 'iso' else form})" for name, form in forms.items()]:
-        detected.add("dates", f"rewritten in the form 2019-04-21 for scripts: {', '.join(dates)}")
+        detected.add("dates", f"rewritten in the format 2019-04-21 for scripts: {', '.join(dates)}")
 
 
 def _dates_of_test(train: UserTable, test: UserTable) -> dict[str, DateFormat]:
@@ -173,7 +173,7 @@ def _with_key_of_sample(
     matches = same_name or [name for name in test.header if name not in sample.header and set(test.column(name)) == ids]
     if not matches:
         return train, test, sample
-    detected.add("id", f"`{key}` of {sample.name} is `{matches[0]}` of {test.name}", "likely")
+    detected.add("id", f"`{key}` in {sample.name} is `{matches[0]}` in {test.name}", "likely")
     return train.with_name(matches[0], key), test.with_name(matches[0], key), sample
 
 

@@ -72,7 +72,7 @@ async def write_package(
     blended = blend_of(context.store, context.run_id, submission.node)
     recipe = None if blended is None else blended.recipe
     if recipe is not None and recipe.space not in COMBINED:
-        return f"it cannot reproduce how the scripts are combined ({recipe.space}): see recipe.json"
+        return f"the ensemble method {recipe.space} is not supported for new rows: see recipe.json"
     view = (await context.executor.view("full")).data
     facts = _rows(view, context.card)
     if facts["features"] is None and facts["files"] is None:

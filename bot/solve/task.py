@@ -229,7 +229,7 @@ def _class_numbers(target: str, values: Iterable[str], detected: DetectedTask) -
     no, yes = sorted(values, key=lambda value: (value.lower() in _YES, *_in_order(value)))
     detected.add(
         "labels",
-        f"`{yes}` becomes 1, whose probability is predicted, and `{no}` becomes 0, also in the tables for scripts",
+        f"`{yes}` becomes 1 and `{no}` becomes 0, also in the tables for scripts; predictions are the probability of 1",
         "likely" if yes.lower() in _YES else "a guess",
     )
     return {target: {yes: "1", no: "0"}}
@@ -260,7 +260,7 @@ def _as_shown(sample: UserTable, values: Counter[str], kind: Kind) -> str | None
 
 def _add_metric(metric: Metric, metric_name: str | None, detected: DetectedTask) -> None:
     sentence = f"{metric.name}, {'lower' if metric.direction == 'minimize' else 'higher'} is better"
-    usual = "; this is the usual metric for such a target (use --metric to choose another)"
+    usual = "; this is the usual metric for this kind of target (use --metric to choose another)"
     detected.add("metric", sentence if metric_name else sentence + usual, "sure" if metric_name else "likely")
 
 

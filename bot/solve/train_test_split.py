@@ -77,7 +77,7 @@ def split_table(
         test, method = _latest(train, options.time), f"the latest rows by {options.time}"
     elif not options.shuffle and (column := _time_column(train, target)) is not None:
         test, confidence = _latest(train, column), "likely"
-        method = f"the latest rows by {column} (use --shuffle if the rows to predict are not later)"
+        method = f"the latest rows by {column} (use --shuffle if the rows to predict are from the same period)"
     elif (group := group_of(train, target, options, detected)) is not None:
         test, method = _groups(list(train.column(group))), f"whole groups by {group}"
         confidence = "sure" if options.group else "likely"

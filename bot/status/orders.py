@@ -36,7 +36,7 @@ def refuse_secrets(text: str) -> None:
     """Raise UsageError if a note would reveal a secret to a model; the error does not repeat it."""
     for secret in find_secrets(text):
         raise UsageError(
-            f"the note contains {secret.kind}, but notes become part of prompts: remove it (store it in {secret.place})"
+            f"the note contains {secret.kind}, but notes become part of prompts: store it in {secret.place} instead"
         )
 
 

@@ -67,7 +67,7 @@ def run_status(folder: RunFolder, now: datetime) -> RunStatus:
     try:
         record = json.loads(folder.config.read_text(encoding="utf-8"))
         if is_live(record):
-            note = "it belongs to the daemon: use `bot status` without a path, with its bot.toml"
+            note = "this run belongs to the daemon: use `bot status` without a path, but with the daemon's bot.toml"
             return RunStatus(place, name, "live", note)
         config = _Config.model_validate(record)
     except (OSError, ValueError) as error:

@@ -148,7 +148,7 @@ class ExactlyOnce:
                 return row
             if sends == _SENDS:
                 raise SubmissionInDoubt(
-                    f"{row.tag} was sent {sends} times without an answer, but the site does not list it: {row.message}"
+                    f"{row.tag} was sent {sends} times without an answer, and the site does not list it: {row.message}"
                 )
             await self._ensure_taken(row)
             # Checked at the last moment, so that only the recorded file is ever sent.

@@ -111,7 +111,7 @@ class Reviewer:
             facts = await self._with_quota(await self._with_file(facts, proposal, state))
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
             until, refusal = self._context.clock.now() + RETRY, str(error) if isinstance(error, KaggleError) else None
-            return Decision("wait", f"cannot decide: {error}", until, refusal=refusal)
+            return Decision("wait", f"cannot decide whether to submit: {error}", until, refusal=refusal)
         return decide(replace(facts, now=self._context.clock.now()), self._settings)
 
     def _best(self, proposal: Proposal, state: SubmissionState) -> tuple[int | None, float | None]:
@@ -179,9 +179,9 @@ class Reviewer:
             return f"you refused it as {self._in_words(row)}"
         for row in same_file:
             if may_be_there(row):
-                return f"it was sent as {self._in_words(row)}"
+                return f"it was submitted as {self._in_words(row)}"
             if row.status in OPEN and (proposal.row is None or int(row.id) < int(proposal.row.id)):
-                return f"it will be sent as {self._in_words(row)}"
+                return f"it will be submitted as {self._in_words(row)}"
         return None
 
     def _in_words(self, row: Submission) -> str:

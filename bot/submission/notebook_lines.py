@@ -40,5 +40,5 @@ def _line(state: NotebookState, row: Submission | None) -> NotebookLine:
     name = f"{state.ref}, version {state.version}"
     if row.score is not None:
         return NotebookLine(state.node, row.sent_at, f"{name} has the public score {row.score:.6g}", settled=True)
-    status = "is submitted and runs again on the hidden test data" if row.status == "confirmed" else f"is {row.status}"
+    status = "was submitted and is running on the hidden test data" if row.status == "confirmed" else f"is {row.status}"
     return NotebookLine(state.node, row.sent_at, f"{name} {status}", settled=False)

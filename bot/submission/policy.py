@@ -261,7 +261,7 @@ def _gain(facts: DecisionInputs) -> float | None:
 def _wait(facts: DecisionInputs, until: datetime, reason: str) -> Decision:
     """Wait, unless the deadline comes first."""
     if facts.deadline is not None and until >= facts.deadline:
-        return Decision("never", f"{reason}, and the deadline is {iso(facts.deadline)}")
+        return Decision("never", f"{reason}; the deadline, {iso(facts.deadline)}, comes first")
     return Decision("wait", reason, until)
 
 

@@ -74,7 +74,7 @@ class Pushes:
         """
         notebook = self.state(row)
         if notebook is not None and notebook.removed:
-            raise InvalidSubmission("its weights were removed from Kaggle because two better notebooks take its place")
+            raise InvalidSubmission("its weights were removed from Kaggle because better submissions count instead")
         if notebook is not None and notebook.stage == "ran":
             return
         if notebook is not None and notebook.stage == "failed":
@@ -159,7 +159,7 @@ class Pushes:
             PushedKernel(ref, name, package.notebook(sha), slug, sources, package.accelerator, package.image)
         )
         if pushed.unknown_sources:
-            raise self._failed(row, f"Kaggle pushed the notebook without {', '.join(pushed.unknown_sources)}")
+            raise self._failed(row, f"Kaggle does not know these inputs: {', '.join(pushed.unknown_sources)}")
         if not pushed.version_number:
             raise SiteUnavailable(f"Kaggle accepted {ref} but returned no version")
         return self._confirmed(row, ref, pushed.version_number, data_set)

@@ -87,7 +87,7 @@ async def _of_experiments(
     view = await executor.view(GUARDED)
     if blended is None:
         await worker.write_predictions(bank / sealed[node], view.data, context.card, out)
-        return MadeFile(out, "refit", "the predictions of its run on all rows, which agree with the logged ones")
+        return MadeFile(out, "refit", "the predictions from its run on all rows, which agree with those that it logged")
     logged = {experiment.node: experiment.result.arrays.test for experiment in log.all()}
     files = {member: bank / file for member in members if (file := sealed.get(member) or logged[member]) is not None}
     out.parent.mkdir(parents=True, exist_ok=True)

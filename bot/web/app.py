@@ -190,7 +190,7 @@ def _back(form: Mapping[str, str]) -> str:
 
 async def _failed(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        sentence = "This page takes no such request" if error.status_code == 405 else "No such page"
+        sentence = "Method not allowed" if error.status_code == 405 else "No such page"
         return refuse(error.status_code, f"{sentence}: {request.url.path}", "/")
     if isinstance(error, BotError):
         return refuse(404 if isinstance(error, UsageError) else 503, str(error), "/")

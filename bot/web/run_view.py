@@ -85,7 +85,7 @@ def progress(run: RunRecord, now: datetime, *, small: bool = False) -> Chart | N
     ]
     x_axis = time_axis((end - begin).total_seconds())
     chart = Chart(
-        "Scores over time (up is better)", x_axis, y_axis, [curve for curve in series if curve.points], width=520
+        "Scores over time (best at the top)", x_axis, y_axis, [curve for curve in series if curve.points], width=520
     )
     return replace(chart, width=160, height=40, room=(3, 4, 3, 4), has_axes=False) if small else chart
 

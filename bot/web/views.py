@@ -133,7 +133,7 @@ def _rank_chart(standings: list[tuple[datetime, Mapping[str, Any]]]) -> Chart | 
     y_axis = score_axis([rank for _, rank in ranks], [rank for _, rank in ranks[1:]], falling=True)
     y_axis = replace(y_axis, form="{:,.0f}".format, least_step=1.0)
     series = [Series("", "ours", points, "steps"), Series("", "good pale", points)]
-    return Chart("Our rank over time (up is better)", time_axis(points[-1][0]), y_axis, series, width=520)
+    return Chart("Our rank over time (best at the top)", time_axis(points[-1][0]), y_axis, series, width=520)
 
 
 def _rank_changes(standings: list[tuple[datetime, Mapping[str, Any]]]) -> list[RankChange]:
@@ -272,7 +272,7 @@ class Views:
                 run = RunRecord(session, row)
                 yield store, run, _live(run)
             else:
-                raise UsageError(f"no run yet on {name}")
+                raise UsageError(f"no run on {name} yet")
 
 
 def _live(run: RunRecord) -> ReportableRun:

@@ -75,7 +75,7 @@ def load_catalog(folder: Path) -> tuple[Weights, ...]:
         raise UsageError(f"{own_list} cannot be read: {error}") from error
     names = [weights.name for weights in weights_list]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise UsageError(f"{own_list}: duplicate names: {', '.join(twice)}; those in the package's list are taken")
+        raise UsageError(f"{own_list}: names already used in this file or in the package's list: {', '.join(twice)}")
     return weights_list
 
 

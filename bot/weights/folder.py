@@ -51,7 +51,7 @@ class WeightsFolder:
         folder.chmod(0o755)  # a script may run as another user
         lock = lock_within_seconds(folder / ".lock")
         if lock is None:
-            raise UsageError(f"{weights.name} is being fetched by another process")
+            raise UsageError(f"{weights.name} is being downloaded by another process")
         try:
             checked = self._checked(weights)
             for file in weights.files:

@@ -108,7 +108,7 @@ def debian_archive(packages: Sequence[str]) -> Path:
         return archive
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         raise EngineError(
-            "Without a registry, the base image is built with debootstrap (Debian package), which only root can run."
+            "Without a registry, building the base image requires root and the Debian package debootstrap."
         )
     cache.mkdir(parents=True, exist_ok=True)
     print("building a minimal Debian system: this takes one or two minutes the first time", flush=True)

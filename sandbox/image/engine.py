@@ -34,7 +34,7 @@ def connect() -> Iterator[DockerClient]:
     """
     address = engine_address()
     if not address.startswith(_UNIX):
-        raise EngineError(f"DOCKER_HOST is {address}, but only an engine on this machine (unix://…) sees its folders.")
+        raise EngineError(f"DOCKER_HOST is {address}, but only a local engine (unix://…) can use local folders.")
     try:
         with socket.socket(socket.AF_UNIX) as probe:  # the library would leave one open where nobody listens
             probe.connect(address.removeprefix(_UNIX))
@@ -88,5 +88,5 @@ def say(error: Exception) -> str:
 
 def _advice(error: Exception) -> str:
     if isinstance(error, PermissionError):
-        return "this user has no access to it (group docker, whose members have root access)"
+        return "this user may not use it: join the group docker (its members have root access)"
     return "install it (Debian package docker.io) and start it (systemctl start docker)"

@@ -173,15 +173,15 @@ class Download:
     def _check_status(self, response: httpx2.Response, *, asked_now: bool, size: int) -> None:
         status = response.status_code
         if status in RETRY_STATUSES:
-            raise TransientFailure(f"the server answered {status}")
+            raise TransientFailure(f"the server returned status {status}")
         if status in _EXPIRED and not asked_now:
             self._url = None
-            raise TransientFailure(f"the server answered {status}")
+            raise TransientFailure(f"the server returned status {status}")
         if status == 416 and size:
             self.discard()
             raise TransientFailure("the server's file is shorter than the downloaded part")
         if status not in (200, 206):
-            raise DownloadFailed(f"{self.name}: the server answered {status}")
+            raise DownloadFailed(f"{self.name}: the server returned status {status}")
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise DownloadFailed(f"{self.name}: the server sent an encoding that was not requested")
 

@@ -67,7 +67,7 @@ class Upload:
         async with self.http.stream("PUT", self.url, content=self._read_from(start), headers=headers) as response:
             await self._check(response)
             if response.status_code == _INCOMPLETE:
-                raise TransientFailure("only part of it has arrived")
+                raise TransientFailure("only part of the file has arrived")
 
     async def _arrived(self, size: int) -> int:
         headers = {"Content-Length": "0", "Content-Range": f"bytes */{size}"}
@@ -82,11 +82,11 @@ class Upload:
         status = response.status_code
         await response.aread()  # one that breaks off in the middle says nothing
         if response.headers.get("Content-Type", "").startswith("text/html"):
-            raise TransientFailure(f"the server answered {status} with a web page")
+            raise TransientFailure(f"the server returned a web page with status {status}")
         if status in RETRY_STATUSES:
-            raise TransientFailure(f"the server answered {status}")
+            raise TransientFailure(f"the server returned status {status}")
         if status not in (*_SUCCESS_STATUSES, _INCOMPLETE):
-            raise SiteUnavailable(f"the server answered the upload with {status}")
+            raise SiteUnavailable(f"the upload failed with status {status}")
 
     async def _read_from(self, start: int) -> AsyncIterator[bytes]:
         with self.file.open("rb") as content:

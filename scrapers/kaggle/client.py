@@ -164,7 +164,7 @@ class KaggleClient:
         """
         parts = urlsplit(section.url)
         if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-            raise UsageError(f"{section.url} is not https; the bot never sends a key unencrypted.")
+            raise UsageError(f"{section.url} does not use https; the bot never sends a key unencrypted.")
         self._http = http
         self._find_credentials = credentials
         self._credentials: Credentials | None = None

@@ -21,8 +21,8 @@ class Pace(ClosedModel):
     )
     max_concurrent: int = Field(default=2, ge=1, le=8, description="maximum number of concurrent requests")
     min_interval: float = Field(default=1.0, ge=0, description="minimum time between two requests, in seconds")
-    initial_cooldown: float = Field(default=30.0, gt=0, description="initial pause of a failing family, in seconds")
-    max_cooldown: float = Field(default=1_800.0, gt=0, description="maximum pause of a failing family, in seconds")
+    initial_cooldown: float = Field(default=30.0, gt=0, description="initial pause for a failing family, in seconds")
+    max_cooldown: float = Field(default=1_800.0, gt=0, description="maximum pause for a failing family, in seconds")
 
 
 class Timeouts(ClosedModel):
@@ -30,12 +30,12 @@ class Timeouts(ClosedModel):
 
     connect: float = Field(default=10.0, gt=0, description="connection timeout, in seconds")
     read: float = Field(default=30.0, gt=0, description="maximum time without receiving data, in seconds")
-    total: float = Field(default=120.0, gt=0, description="time limit for a response, in seconds; downloads have none")
+    total: float = Field(default=120.0, gt=0, description="time limit for a response except downloads, in seconds")
     attempts: int = Field(default=3, ge=1, le=10, description="maximum number of attempts per request")
     backoff: float = Field(
         default=2.0, gt=0, description="maximum random wait before the second attempt, in seconds; doubled each time"
     )
-    max_wait: float = Field(default=60.0, gt=0, description="longest Retry-After that a call waits for, in seconds")
+    max_wait: float = Field(default=60.0, gt=0, description="maximum Retry-After to wait for, in seconds")
     max_response_bytes: int = Field(
         default=80_000_000, gt=0, description="maximum size of a response except downloads, in bytes"
     )

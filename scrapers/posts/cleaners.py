@@ -134,4 +134,4 @@ def _cleaned(answer: dict[str, Any]) -> CleanText:
 def _cut_down(source: RawPost) -> CleanText:
     """Return a shortened text that no child could clean, by quick and safe means."""
     text = readable(both_ends(source.text, 2 * LARGEST_TEXT))
-    return CleanText(text, None, "cleaning its text crashed or took too long")
+    return CleanText(text, None, "cleaning the text failed or took too long")

@@ -167,7 +167,7 @@ def _text(root: Path, path: Path) -> str:
         if not stat.S_ISREG(info.st_mode):
             raise _LeftOut("was skipped: it is not a file")
         if info.st_size > LARGEST:
-            size = f"{info.st_size / 1e6:,.0f} MB; the limit is {LARGEST / 1e6:.0f} MB"
+            size = f"{info.st_size / 1e6:,.0f} MB, but the limit is {LARGEST / 1e6:.0f} MB"
             raise _LeftOut(f"was skipped: it has {size}")
         with path.open("rb") as file:
             text = file.read(LARGEST).decode("utf-8-sig").replace("\r\n", "\n")

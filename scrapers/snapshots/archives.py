@@ -51,7 +51,7 @@ def excess(members: Sequence[zipfile.ZipInfo], packed_bytes: int) -> str | None:
     """Return a sentence if members would unpack to more than real data of the archive's size in bytes; None if not."""
     plain = sum(member.file_size for member in members)
     if plain > _LARGEST_PLAIN and plain > packed_bytes * _LARGEST_RATIO:
-        return f"would unpack from {packed_bytes:,} to {plain:,} bytes, which is too much"
+        return f"would grow from {packed_bytes:,} to {plain:,} bytes when unpacked, which is too much"
     return None
 
 

@@ -58,12 +58,12 @@ def _faults(manifest: Manifest, community: Community) -> Iterator[tuple[str, str
         elif any(parent is not None and parent > at for parent in parents):
             yield "is dated before its parent"
         if row.votes is not None or row.tier is not None:
-            yield "has votes or a tier from the day of collection"
+            yield "has votes or a tier as of the day of collection"
 
     for topic in community.topics:
         yield from ((TOPICS, topic.id, fault) for fault in row_faults(topic, topic.posted_at))
         if topic.title is not None:
-            yield TOPICS, topic.id, "has a title from the day of collection"
+            yield TOPICS, topic.id, "has a title as of the day of collection"
     for message in community.messages:
         parents = (topics.get(message.topic_id), messages.get(message.parent_id or ""))
         yield from ((MESSAGES, message.id, fault) for fault in row_faults(message, message.posted_at, *parents))
@@ -71,7 +71,7 @@ def _faults(manifest: Manifest, community: Community) -> Iterator[tuple[str, str
         parent = first_versions.get(kernel.parent_ref or "")
         yield from ((KERNELS, kernel.id, fault) for fault in row_faults(kernel, kernel.created_at, parent))
         if kernel.public_score is not None:
-            yield KERNELS, kernel.id, "has a score from the day of collection"
+            yield KERNELS, kernel.id, "has a score as of the day of collection"
     yield from _reading_faults(manifest, community, {"topic": topics, "message": messages, "kernel": kernels})
 
 
@@ -101,7 +101,7 @@ def _reading_faults(
         if not manifest.enabled_at <= score.at <= manifest.collected_at:
             yield PUBLIC_LEADERBOARD, item, "is dated before the competition's start or after the day of collection"
         if score.team in best and sign * score.score <= sign * best[score.team]:
-            yield PUBLIC_LEADERBOARD, item, "is not better than an earlier score of its team"
+            yield PUBLIC_LEADERBOARD, item, "is not better than an earlier score of the same team"
         best[score.team] = score.score
 
 

@@ -44,7 +44,7 @@ TIERS = {
 def _of_strangers(reserved: str, value: str) -> str:
     """Return a value that does not begin as one that the bot gives to the owner's notes; raises ValueError."""
     if value.casefold().startswith(reserved.casefold()):
-        raise ValueError(f"{value[:40]!r} is reserved for the owner's notes, which come from their own folder")
+        raise ValueError(f"{value[:40]!r} is reserved for the owner's notes, which are read from a separate folder")
     return value
 
 

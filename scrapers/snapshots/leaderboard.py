@@ -34,7 +34,7 @@ def read_leaderboard(root: Path, direction: Direction | None, problems: Problems
     if not scores:
         problems.add(LEADERBOARD, "has no scores")
     elif direction and (scores[0] > scores[-1] if direction == "minimize" else scores[0] < scores[-1]):
-        problems.add(LEADERBOARD, f"is not sorted best first: the metric's direction is {direction}")
+        problems.add(LEADERBOARD, f"is not sorted from best to worst: the metric's direction is {direction}")
     return scores
 
 

@@ -72,7 +72,7 @@ def format_summary(snapshot: Snapshot) -> list[str]:
         files = f"{plural(len(sizes), 'file')}, {sum(sizes) / 1e6:,.1f} MB"
         lines.append(f"data: {files}; leaderboard: {plural(len(snapshot.leaderboard), 'team')}")
     else:
-        lines.append("data: none (its posts can be read but not replayed)")
+        lines.append("data: not included (posts can be read but not replayed)")
     if not (topics or messages or kernels):
         return [*lines, "community: none"]
     lines.append(
@@ -92,10 +92,10 @@ def format_summary(snapshot: Snapshot) -> list[str]:
         sum(kernel.created_at is None for kernel in kernels),
     )
     if any(undated):
-        lines.append(f"undated, so not shown at any cutoff: {_post_counts(*undated)}")
+        lines.append(f"undated and therefore never shown: {_post_counts(*undated)}")
     if dated := snapshot.manifest.dated_at_deadline:
         lines.append(
-            "without a timestamp, so dated at the deadline on import: "
+            "undated, so imported with the deadline as their date: "
             f"{_post_counts(dated.topics, dated.messages, dated.kernels)}"
         )
     return lines

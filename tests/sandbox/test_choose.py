@@ -75,7 +75,7 @@ def test_docker_without_an_engine_names_how_to_get_one(no_engine: None) -> None:
 
 def test_an_engine_of_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2375")
-    with pytest.raises(UsageError, match="only an engine on this machine"):
+    with pytest.raises(UsageError, match="only a local engine"):
         choose("docker", trusted=True)
 
 

@@ -82,7 +82,7 @@ async def test_a_gpu_belongs_to_one_execution_at_a_time(tmp_path: Path) -> None:
 
 
 async def test_more_gpus_than_there_are_is_an_error_at_once(tmp_path: Path) -> None:
-    with pytest.raises(InfrastructureFailure, match=r"3 GPUs requested, but this machine has 2"):
+    with pytest.raises(InfrastructureFailure, match=r"annot lease 3 GPUs: this machine has 2"):
         async with held(Leases(tmp_path, gpus=two()), seconds=60, gpus=3):
             pass
 

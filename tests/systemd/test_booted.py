@@ -253,7 +253,7 @@ def test_the_docker_engine_answers_the_service_with_its_drop_in_alone(machine: B
     machine.bot("service", "install", "--docker")
     drop_in = machine.read(UNITS / f"{SERVICE}.d" / "docker.conf")
     address = f"[Service]\nEnvironment=DOCKER_HOST=unix://{ENGINE}\n"
-    assert "this user has no access to it" in once(machine, ENGINE_ANSWERS, address)
+    assert "this user may not use it" in once(machine, ENGINE_ANSWERS, address)
     assert "it answers" in once(machine, ENGINE_ANSWERS, drop_in + address)
 
 

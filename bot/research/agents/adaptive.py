@@ -48,7 +48,7 @@ class AdaptivePlaybook(ScriptPlaybook):
         substeps = await self._substeps(assignment, node, tree, limits)
         if not substeps:
             return await super().write(assignment, node, tree, limits)
-        self._context.say(f"node {node}: complex plan, split into {len(substeps)} substeps")
+        self._context.say(f"node {node}: the plan is complex and was split into {len(substeps)} substeps")
         best = best_seconds(self._context, tree)
         return await _SubstepWriter(self._context, self._settings, assignment, node, limits, substeps, best).write()
 

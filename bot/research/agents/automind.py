@@ -91,7 +91,7 @@ class AutoMindBriefing(Briefing):
         if action.kind == "draft":
             entries = await base.papers(node)
             if not entries.entries:
-                self._context.say(f"node {node}: the knowledge base has no papers yet on this kind of task")
+                self._context.say(f"node {node}: the knowledge base has no papers on this kind of task yet")
             return entries
         return await base.tricks(node, topic=attempt(self._context, action.parents[0]).plan)
 

@@ -83,7 +83,7 @@ def remaining_in_words(remaining: Remaining) -> str:
     if remaining.seconds is not None and remaining.seconds_total:
         shares.append(f"{remaining.seconds / remaining.seconds_total:.0%} of the time")
     if remaining.money is not None:
-        shares.append(f"{remaining.money:.0%} of the money or tokens")
+        shares.append(f"{remaining.money:.0%} of the money or token budget")
     return " and ".join(shares) or "an unlimited budget"
 
 

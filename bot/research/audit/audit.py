@@ -121,7 +121,7 @@ class Clocks:
         stood_at, at_call, problems = {clock_time}, {}, []
         in_events = [datetime.fromisoformat(event.data["as_of"]) for event in events if event.type == "clock.moved"]
         if in_events != [move.as_of for move in moves]:
-            problems.append("the clock's moves in the database differ from those in the events")
+            problems.append("the database and the events record different clock changes")
         if in_events and settings.pace != "stream":
             problems.append("the clock moved although it is fixed in this run")
             events = [event for event in events if event.type == "model.called"]
@@ -132,7 +132,7 @@ class Clocks:
             new_time = datetime.fromisoformat(event.data["as_of"])
             if not clock_time <= new_time <= settings.cutoff:
                 problems.append(
-                    f"the clock moved from {iso(clock_time)} to {iso(new_time)}, backward or past {iso(settings.cutoff)}"
+                    f"the clock moved backward or past {iso(settings.cutoff)}: from {iso(clock_time)} to {iso(new_time)}"
                 )
             clock_time = new_time
             stood_at.add(new_time)
@@ -201,7 +201,7 @@ def audit_run(
         findings += [f"{location}: {problem}" for problem in _item_problems(prompt, times, as_of, timeless_kinds)]
         text = "\n".join(str(m.get("content", "")) for m in prompt.get("messages", ()))
         late_posts = words.found_in(text, as_of, own_words)
-        findings += [f"{location}: contains words of {post}, which was published later" for post in late_posts]
+        findings += [f"{location}: contains words from {post}, published after that prompt" for post in late_posts]
         findings += [f"{location}: contains the hidden answer for row {row!r}" for row in labels.found_in(text)]
         items += len(prompt.get("items", ()))
     if not prompts:
@@ -262,13 +262,13 @@ def _against_database(prompts: Sequence[Mapping[str, Any]], store: Store, run_id
         location = f"prompts.jsonl:{number}"
         messages = json.dumps(prompt.get("messages"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         if hashlib.sha256(messages).hexdigest() != call.messages_sha:
-            findings.append(f"{location}: its messages differ from those in the database ({call.step})")
+            findings.append(f"{location}: the messages differ from those in the database ({call.step})")
         if (
             prompt.get("step") != call.step
             or prompt.get("items") != call.items
             or prompt.get("as_of") != iso(call.as_of)
         ):
-            findings.append(f"{location}: its step, items or clock differ from those in the database ({call.step})")
+            findings.append(f"{location}: the step, items or clock time differ from the database ({call.step})")
     return findings
 
 
@@ -286,11 +286,11 @@ def _item_problems(
         if true_time is None:
             yield f"{name} has no date, so it must never be shown"
         elif true_time > as_of and kind not in timeless_kinds:
-            yield f"{name} is dated {iso(true_time)}, later than the clock"
+            yield f"{name} is dated {iso(true_time)}, but the clock was at {iso(as_of)}"
         elif kind == "topic" and shown_time is not None and true_time <= shown_time <= as_of:
             continue  # A topic is of its latest message that was read, and each of these is checked where it is shown.
         elif shown_time != true_time:
-            yield f"{name} is dated {iso(true_time)}, but the prompt dates it {item.get('time')!r}"
+            yield f"{name} is dated {iso(true_time)}, but its date in the prompt is {item.get('time')!r}"
 
 
 def _knowledge_problems(store: Store, run_id: str, competition: str, settings: ReplaySettings) -> Iterator[str]:
@@ -298,9 +298,9 @@ def _knowledge_problems(store: Store, run_id: str, competition: str, settings: R
     with store.read() as session:
         shown_entries = list(entries_shown(session, run_id))
     if shown_entries and settings.knowledge == "none":
-        yield f"the run does not use the knowledge base, but was shown {shown_entries[0]['id']}"
+        yield f"the run must not use the knowledge base, but a prompt contains {shown_entries[0]['id']}"
     for id in sorted({entry["id"] for entry in shown_entries if competition in entry["competitions"]}):
-        yield f"{id} was extracted from {competition} itself"
+        yield f"{id} was extracted from {competition}, the competition of this run"
 
 
 def _time(text: Any) -> datetime | None:

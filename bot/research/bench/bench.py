@@ -144,7 +144,7 @@ class _Checked:
                 self.mistakes.append((_CUTOFF, f"cannot be used: {error}"))
             return
         if any(s.card.slug == snapshot.card.slug for s in self._snapshots):
-            self.mistakes.append((path, f"repeats {snapshot.card.slug}: list each competition once"))
+            self.mistakes.append((path, f"is another snapshot of {snapshot.card.slug}: list each competition once"))
         self._snapshots.append(snapshot)
 
     def _check_entrant(self, path: KeyPath, agent: AgentName, words: Sequence[str]) -> None:
@@ -153,7 +153,7 @@ class _Checked:
             variant = contender_of(setup.settings(self._snapshots[0], agent, 0, words)).variant
             if idle := [word for word in words if word not in variant]:
                 reason = f"{agent} does not use it with {setup.choice.spec} and these options"
-                self.mistakes.append((path, f"names {idle[0]}, which changes nothing: {reason}"))
+                self.mistakes.append((path, f"names {idle[0]}, which has no effect: {reason}"))
                 return
 
 

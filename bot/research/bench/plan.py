@@ -47,10 +47,10 @@ class BenchBudget(ClosedModel):
     """What all runs together may use; a competition is begun only if it covers all of its agents."""
 
     time: Seconds | None = Field(
-        default=None, description="maximum wall time for all runs together (plus up to 5%)", examples=["8h"]
+        default=None, description="maximum total wall time of all runs (may be exceeded by up to 5%)", examples=["8h"]
     )
     money: float | None = Field(
-        default=None, gt=0, lt=math.inf, description="maximum cost for all runs together, in USD", examples=[20.0]
+        default=None, gt=0, lt=math.inf, description="maximum total cost of all runs, in USD", examples=[20.0]
     )
 
 
@@ -70,7 +70,7 @@ class BenchPlan(ClosedModel):
     max_parallel_runs: int | None = Field(
         default=None,
         ge=1,
-        description="maximum parallel runs on a fleet (default: number of slots, at most four per core of this machine)",
+        description="maximum number of parallel runs on a fleet (default: number of slots, up to four per core of this machine)",
     )
     out: SettingsPath | None = Field(
         default=None, description="folder for the run folders (default: `NAME-runs` next to the plan NAME.toml)"
@@ -112,7 +112,7 @@ def contradictions(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
     ):
         for value, count in Counter(map(str, values)).items():
             if count > 1:
-                yield (name,), f"lists {value!r} {count} times: list it once"
+                yield (name,), f"lists {value!r} {count} times: list it only once"
     for number, pair in enumerate(plan.comparisons):
         if len(set(pair)) < 2:
             yield ("comparisons", number), "must name two different agents"
@@ -127,7 +127,7 @@ def budget_contradictions(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
         yield (
             ("budget", "time"),
             f"must be at least {needed_seconds:g} s: one competition with one seed takes {plan.side_by_side} runs of "
-            f"{plan.run.time:g} s",
+            f"{plan.run.time:g} s each",
         )
     yield from _money(plan)
 
@@ -137,10 +137,10 @@ def _money(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
     if money is None:
         return
     if per_run is None:
-        yield (("budget", "money"), "requires `money` under [run.budget]; otherwise, one run could spend it all")
+        yield (("budget", "money"), "requires `money` under [run.budget]; otherwise, one run could spend everything")
     elif money < plan.side_by_side * per_run:
         yield (
             ("budget", "money"),
-            f"must be at least {plan.side_by_side * per_run:g}: one competition with one seed takes {plan.side_by_side} runs "
-            f"of {per_run:g} USD",
+            f"must be at least {plan.side_by_side * per_run:g}: one competition with one seed takes {plan.side_by_side} runs, "
+            f"which cost up to {per_run:g} USD each",
         )

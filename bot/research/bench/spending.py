@@ -89,4 +89,4 @@ def refusal(budget: BenchBudget, spending: BenchSpending, at_most: BenchSpending
 
 
 def _short(budget: str, remaining: str, at_most: str) -> str:
-    return f"the next competition's runs need up to {at_most}, but only {remaining} of the bench's {budget} is left"
+    return f"the next competition's runs need up to {at_most}, but only {remaining} of the bench's budget of {budget} is left"

@@ -23,7 +23,7 @@ from state.tables import CommunityRow, KernelVersion, Observation, PostedMessage
 
 def audit(
     run: Annotated[Path, typer.Argument(help="run folder")],
-    snapshot: Annotated[Path | None, typer.Option(help="the run's snapshot, if it has been moved")] = None,
+    snapshot: Annotated[Path | None, typer.Option(help="location of the run's snapshot, if it has been moved")] = None,
     json: Json = False,
 ) -> None:
     """Check every prompt of a run against its database and the snapshot.

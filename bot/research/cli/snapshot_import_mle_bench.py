@@ -69,7 +69,7 @@ def import_places(places: Sequence[PreparedCompetition], out: Path, dates: Dates
             try:
                 return runner.run(call)
             except InfrastructureFailure as error:
-                problem = Problem("grade.py", None, f"cannot be compared with the metrics: {error}")
+                problem = Problem("grade.py", None, f"cannot be compared with the bot's metrics: {error}")
                 raise SnapshotError([problem]) from error
 
         importing = BenchImport(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, report)

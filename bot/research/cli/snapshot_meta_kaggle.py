@@ -71,14 +71,14 @@ def import_meta_kaggle(
         list[str] | None,
         typer.Option(metavar="SLUG", help="import only this competition; can be repeated (default: all in --data)"),
     ] = None,
-    code: Annotated[Path | None, typer.Option(help="folder with Meta Kaggle Code; else notebooks have no code")] = None,
+    code: Annotated[Path | None, typer.Option(help="folder with Meta Kaggle Code (default: import no code)")] = None,
     data: Annotated[
         Path | None,
         typer.Option(
             help="folder of MLE-bench's prepared data, or of snapshots with data and answers; required for replays"
         ),
     ] = None,
-    package: Annotated[Path | None, typer.Option(help="mlebench/competitions, if --data is MLE-bench's data")] = None,
+    package: Annotated[Path | None, typer.Option(help="folder mlebench/competitions (only for MLE-bench data)")] = None,
     json: Json = False,
 ) -> None:
     """Make snapshots of past competitions with their communities, dated by day.
@@ -158,4 +158,4 @@ def _print(results: Sequence[ImportResult], *, json: bool) -> None:
         if result.reason:
             typer.echo(f"{result.slug}: {result.reason}")
         elif result.community_only:
-            typer.echo(f"{result.slug}: no data or answers, so the snapshot can be read but not replayed")
+            typer.echo(f"{result.slug}: the snapshot has no data or answers, so it can be read but not replayed")

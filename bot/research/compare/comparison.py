@@ -107,13 +107,13 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
     all_results = [result for _, result in runs.results]
     used_count = sum(len(results) for cell in cells.values() for results in cell.values())
     if not whole and len(runs.contenders) > 1:
-        yield "No competition and seed was run by all contenders: the figures are from different competitions"
+        yield "No combination of competition and seed was run by all contenders, so the figures come from different competitions"
     elif used_count < len(all_results):
-        yield f"{plural(len(all_results) - used_count, 'run')} left out: not all contenders ran that competition and seed"
+        yield f"The comparison omits {plural(len(all_results) - used_count, 'run')} without a counterpart from every contender"
     yield from runs.incomplete
     limits = {duration(result.time_limit) for result in all_results if result.time_limit is not None}
     if len(limits) > 1:
-        yield f"Runs had different time limits: {', '.join(sorted(limits))}"
+        yield f"The runs had different time limits: {', '.join(sorted(limits))}"
     if late_count := sum(
         result.time_limit is not None and result.wall_seconds > result.time_limit for result in all_results
     ):
@@ -121,13 +121,13 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
     for name in ("pace", "signals", "sandbox"):
         values = sorted({str(getattr(result, name)) for result in all_results})
         if len(values) > 1:
-            yield f"Runs differ in {name}: {', '.join(values)}"
+            yield f"The runs differ in {name}: {', '.join(values)}"
     if differing := _differing_clocks(all_results):
-        yield f"Runs have different clocks on {', '.join(differing)}"
+        yield f"The runs used different clock times on {', '.join(differing)}"
     if noted := sum(result.cutoff_note is not None for result in all_results):
-        yield f"{plural(noted, 'run')} saw knowledge published after the deadline"
+        yield f"Knowledge published after the deadline may have been available in {plural(noted, 'run')}"
     if unequal := sum(len(results) > 1 for cell in cells.values() for results in cell.values()):
-        yield f"{plural(unequal, 'run')} repeated with the same seed: only the mean of the repetitions counts"
+        yield f"Only the mean counts where a run was repeated with the same seed ({plural(unequal, 'case')})"
 
 
 def _differing_clocks(results: list[RunResult]) -> list[str]:

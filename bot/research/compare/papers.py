@@ -69,9 +69,9 @@ def _categories(comparison: Comparison, published: dict[str, Any]) -> PaperTable
     return PaperTable(
         "CoMind v1, table 1: win rate by category",
         published["source"]["comind"],
-        "In brackets: the number of competitions behind our figure. A run that submitted the engine's baseline counts as "
-        "beating no team. The published figures cover 20 of these 22, with a different model, time limit and machine: "
-        "they are only a rough guide.",
+        "Brackets show how many competitions our figure covers. A run that submitted the engine's baseline counts as "
+        "beating no team. The published figures cover 20 of these 22 competitions and come from a different model, time "
+        "limit and machine, so they are only a rough guide.",
         (*columns, *((name, "published") for name in comind["systems"])),
         tuple(rows),
     )
@@ -95,10 +95,10 @@ def _tiers(comparison: Comparison, published: dict[str, Any]) -> PaperTable | No
     ]
     names = ("", *(f"{tier} ({len(competitions)})" for tier, competitions in tiers.items()), "all (15)")
     return PaperTable(
-        "AutoMind: win rate by tier, best / mean over the runs on a competition",
+        "AutoMind: win rate by tier, best / mean of the runs on each competition",
         published["source"]["automind"],
-        "In brackets: the number of competitions behind our figure. Compare equal numbers of runs: more runs give a "
-        "higher best. The published runs had different time limits and machines, and did not read community posts.",
+        "Brackets show how many competitions our figure covers. Compare equal numbers of runs, because the best result "
+        "rises with more runs. The published runs had different time limits and machines and read no community posts.",
         tuple((name, "") for name in names),
         (*rows, *(("published", (name, *cells)) for name, cells in published_rows)),
     )
@@ -129,8 +129,8 @@ def _splits(comparison: Comparison, published: dict[str, Any]) -> PaperTable | N
     return PaperTable(
         "MLE-bench: any medal (%), mean ± standard error over seeds",
         published["source"]["mle_bench"],
-        "In brackets: the number of competitions behind our figure; only full splits are comparable. A run that "
-        "read community posts is a result on MLE-Live, not on MLE-bench.",
+        "Brackets show how many competitions our figure covers. Only complete splits can be compared. A run that read "
+        "community posts counts as an MLE-Live result, not as an MLE-bench result.",
         tuple((name, "") for name in names),
         (
             *rows,

@@ -117,7 +117,7 @@ def difference_chart(comparison: Comparison) -> Chart | None:
     values = [0.0, *(value for pair in pairs for value in _values(pair))]
     margin = 0.06 * (max(values) - min(values)) or 0.01
     leader = comparison.title(comparison.leader)
-    label = f"difference in % of teams beaten (right: {leader} is ahead)"
+    label = f"difference in % of teams beaten (above 0: {leader} is ahead)"
     x_axis = Axis(
         min(values) - margin, max(values) + margin, label, lambda value: f"{value:+g}" if value else "0", unit=0.01
     )
@@ -132,7 +132,7 @@ def difference_chart(comparison: Comparison) -> Chart | None:
         notes = [f"{name}: {points(value)}" for name, value in difference.by_competition.items()]
         series.append(Series("", "good", dots, notes=notes))
         series.append(Series("", kind, [(difference.mean, row)], glyph="◆", notes=[_note(pair)]))
-    title = f"How far {leader} is ahead, in % of teams beaten; the table of pairs shows the same"
+    title = f"Lead of {leader} in % of teams beaten (the table of pairs has the same figures)"
     return Chart(title, x_axis, y_axis, series, height=70 + _ROW * len(pairs), room=(200, 26, 14, 42))
 
 

@@ -76,7 +76,7 @@ def read_runs(paths: Sequence[Path]) -> Runs:
             result = read_result(folder)
         except UsageError as error:
             unreadable.append(
-                f"{folder.path.name} left out because its result is unreadable: {str(error).splitlines()[0]}"
+                f"The comparison omits {folder.path.name}, whose result is unreadable: {str(error).splitlines()[0]}"
             )
             continue
         if result.live:
@@ -88,8 +88,8 @@ def read_runs(paths: Sequence[Path]) -> Runs:
             contender = Contender(result.agent, result.variant, result.model)
             cell[contender] = (*cell.get(contender, ()), result.own_work)
     incomplete = [
-        *([f"{plural(unfinished, 'run')} without a final result left out: {_FINISHED_BY}"] if unfinished else []),
-        *([f"{plural(live, 'live run')} left out: there is no hidden test data to grade them on"] if live else []),
+        *([f"The comparison omits {plural(unfinished, 'unfinished run')}: {_FINISHED_BY}"] if unfinished else []),
+        *([f"The comparison omits {plural(live, 'live run')}, which have no hidden answers"] if live else []),
         *unreadable,
     ]
     if not cells:

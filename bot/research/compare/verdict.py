@@ -72,16 +72,16 @@ def conclusion(comparison: Comparison) -> str:
     )
     if caution := too_few(competitions, count):
         return f"{basis} {caution} The results hold for these competitions only."
-    return f"{basis} The result holds for similar competitions, times and models; more seeds would add little."
+    return f"{basis} The result holds for similar competitions, time limits and models; more seeds would add little."
 
 
 def too_few(competitions: int, comparisons: int) -> str:
     """Say that no difference can be significant on so few competitions; empty if one can."""
     if not comparisons or competitions >= min_competitions(comparisons):
         return ""
+    needed = min_competitions(comparisons)
     return (
-        f"On fewer than {min_competitions(comparisons)} competitions, no difference can be significant at {LEVEL:.0%}, however "
-        "large. Fewer comparisons need fewer competitions."
+        f"To find a difference significant at {LEVEL:.0%}, run at least {needed} competitions, or compare fewer pairs."
     )
 
 

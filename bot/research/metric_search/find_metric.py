@@ -71,15 +71,15 @@ def _by_sample_alone(question: MetricQuestion) -> FoundMetric:
     with grader_of(question.grader, question.answers) as call:
         answer = call(question.sample)
     if answer.score is None:
-        raise SnapshotError([Problem(OWN_GRADER, None, f"does not score the sample submission: {answer.fault}")])
+        raise SnapshotError([Problem(OWN_GRADER, None, f"gives no score for the sample submission: {answer.fault}")])
     if question.board_lower_is_better is None:
-        reason = "does not show whether lower scores are better; the answers and the leaderboard's order are unknown"
+        reason = "cannot show whether lower scores are better; neither can the answers or the leaderboard's order"
         raise SnapshotError([Problem(OWN_GRADER, None, reason)])
     kind = "text" if numbers(_cells(table.columns(columns), len(columns))) is None else "number"
     return FoundMetric(
         name=OWN_GRADER,
         direction="minimize" if question.board_lower_is_better else "maximize",
-        explanation=f"the true predictions are unknown: scored by {OWN_GRADER}, with the direction taken from the leaderboard",
+        explanation=f"{OWN_GRADER} scores submissions because the true values are unknown; the leaderboard shows the direction",
         params={"predictions": kind},
         notes=(f"{OWN_GRADER} scores the sample submission {answer.score:.6g}",),
     )
@@ -125,9 +125,9 @@ def _confirmed(
         if all(same(candidate.score(all_rows.perfect, trial), score) for trial, score in search.answers)
     ]
     if len(search.answers) < 2:
-        return [], f"; {candidates[0]} agreed on these, but too few submissions with all rows were scored to confirm it"
+        return [], f"; {candidates[0]} agreed on these rows, but too few submissions with all rows were scored"
     if not confirmed:
-        return [], f"; {candidates[0]} agreed on these, but not on all rows"
+        return [], f"; {candidates[0]} agreed on these rows, but not on all rows"
     return confirmed, f", and on {len(search.answers)} submissions with all rows"
 
 

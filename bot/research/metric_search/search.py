@@ -224,13 +224,13 @@ def search_result(
         name, params = candidates[0].metric.name, dict(candidates[0].params)
         method = f"{candidates[0]} agrees with {OWN_GRADER} on {evidence}"
         if len(candidates) > 1:
-            notes.append(f"here equivalent to {candidates[0]}: {', '.join(map(str, candidates[1:6]))}")
+            notes.append(f"equivalent to {candidates[0]} on these submissions: {', '.join(map(str, candidates[1:6]))}")
     else:
         name, params = OWN_GRADER, {"predictions": search.kind()}
-        method = f"no metric in the registry agrees with {OWN_GRADER} on {evidence}: it is scored by {OWN_GRADER}"
+        method = f"no metric in the registry agrees with {OWN_GRADER} on {evidence}, so {OWN_GRADER} computes the score"
         if search.direction() is None:
             notes.append(
-                f"sending the answers does not give {OWN_GRADER}'s best score; its direction is taken from the leaderboard"
+                f"{OWN_GRADER} does not give the answers the best score, so the direction is taken from the leaderboard"
             )
     if search.faults:
         notes.append(f"{OWN_GRADER} rejects {len(search.faults)} of {tested + len(search.faults)} trial submissions")
@@ -244,7 +244,7 @@ def _direction(search: MetricSearch, candidates: Sequence[Candidate], board_lowe
         by_board = "minimize" if board_lower_is_better else "maximize"
     direction = candidates[0].metric.direction if candidates else by_scores or by_board
     if direction is None:
-        reason = "does not show whether lower scores are better; nor do the leaderboard and the scores of the answers"
+        reason = "cannot show whether lower scores are better; neither can the leaderboard or the answers' scores"
         raise SnapshotError([Problem(OWN_GRADER, None, reason)])
     for claimed, source in ((by_scores, f"{OWN_GRADER}'s scores imply"), (by_board, "the leaderboard implies")):
         if claimed is not None and claimed != direction:

@@ -91,7 +91,7 @@ def _probabilities(values: NDArray[np.float64], rng: np.random.Generator) -> Ite
         yield TrialSubmission("probabilities with noise in the first column", _text(uneven))
     sure = values.copy()
     sure[is_replaced] = values[rng.permutation(rows)][is_replaced]
-    yield TrialSubmission("a fifth of the rows confident and mostly wrong", _text(sure))
+    yield TrialSubmission("confident but mostly wrong predictions in a fifth of the rows", _text(sure))
 
 
 def _quantities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterator[TrialSubmission]:
@@ -106,7 +106,7 @@ def _quantities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterat
     for share in (0.1, 0.5, 2.0):
         yield within(f"noise of {share:g} standard deviations", values + share * scale * rng.normal(0, 1, values.shape))
     yield within("heavy-tailed noise", values + 0.3 * scale * rng.standard_t(2, values.shape))
-    yield within("noise by a factor", values * rng.lognormal(0.1, 0.4, values.shape))
+    yield within("multiplicative noise", values * rng.lognormal(0.1, 0.4, values.shape))
     shifted = values + 0.2 * scale * rng.normal(0, 1, values.shape)
     shifted[:, 0] += scale[0, 0] * rng.normal(0.5, 1, len(values))
     yield within("more noise in the first column", shifted)

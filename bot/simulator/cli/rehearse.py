@@ -33,7 +33,7 @@ _LINE = 60.0
 def rehearse(
     snapshots: Annotated[list[Path], typer.Argument(metavar="SNAPSHOT...", help="snapshot folders")],
     speed: Annotated[float, typer.Option(min=0.001, help="clock speed relative to real time")] = 2000.0,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="port on 127.0.0.1 (0: any free port)")] = 8899,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port on 127.0.0.1 (0 selects a free port)")] = 8899,
     start: Annotated[
         str | None,
         typer.Option(help="simulated start time in ISO 8601 (default: the first competition's start)"),
@@ -42,13 +42,13 @@ def rehearse(
     token: Annotated[str | None, typer.Option(help="API token to accept")] = None,
     kind: Annotated[CompetitionKind, typer.Option(help="kind of competition to simulate")] = "files",
     public_test: Annotated[
-        float, typer.Option(min=0.001, max=1, help="share of test rows that notebooks see (with --kind notebooks)")
+        float, typer.Option(min=0.001, max=1, help="share of test rows visible to notebooks (with --kind notebooks)")
     ] = 0.1,
-    run_seconds: Annotated[float, typer.Option(min=1, help="time limit for a notebook, in real seconds")] = 32_400.0,
+    run_seconds: Annotated[float, typer.Option(min=1, help="wall-clock limit for a notebook, in seconds")] = 32_400.0,
     sandbox: Annotated[
         BackEndChoice, typer.Option(help="sandbox for notebooks; `process` provides no isolation")
     ] = "auto",
-    seed: Annotated[int, typer.Option(help="random seed for teams, public split and delays")] = 0,
+    seed: Annotated[int, typer.Option(help="random seed for the teams, the public split and the delays")] = 0,
     faults: Annotated[Path | None, typer.Option(help="TOML file with faults to inject")] = None,
     until_end: Annotated[
         bool, typer.Option("--until-end", help="stop after the last deadline and print the standings")

@@ -125,7 +125,7 @@ POINTS: tuple[Point, ...] = (
         "a first pushed notebook",
     ),
     Point("missing-data-set", "A request for a nonexistent data set returns 403 or 404.", _missing),
-    Point("error-shape", "Error responses are either nested or flat.", _error_shape, "a probe with a refused request"),
+    Point("error-shape", "Error responses are either nested or flat.", _error_shape, "a request that Kaggle refuses"),
     Point(
         "wrong-name",
         "A request for a nonexistent competition returns 403 or 404.",

@@ -26,13 +26,13 @@ def _topic_order(answers: ProbeAnswers) -> ProbeFinding:
     if len(times) < 3:
         return unsure(f"only {len(times)} non-sticky topics")
     rising = sum(a < b for a, b in pairwise(times))
-    return finding(not rising, f"{len(times)} topics, {rising} not in order of latest comment")
+    return finding(not rising, f"{len(times)} topics, {rising} out of order (by latest comment)")
 
 
 def _sticky(answers: ProbeAnswers) -> ProbeFinding:
     flags = [t.is_sticky for t in answers.read("topics", TopicPage).topics]
     if True not in flags or False not in flags:
-        return unsure("either no topic or every topic is sticky")
+        return unsure("the topics are either all sticky or all not sticky")
     return finding(flags == sorted(flags, reverse=True), f"{sum(flags)} sticky of {len(flags)} topics")
 
 
@@ -100,7 +100,7 @@ def _kernel_order(answers: ProbeAnswers) -> ProbeFinding:
     if len(times) < 3:
         return unsure(f"only {len(times)} kernels have a last run time")
     rising = sum(a < b for a, b in pairwise(times))
-    return finding(not rising, f"{len(times)} kernels, {rising} not in order of last run")
+    return finding(not rising, f"{len(times)} kernels, {rising} out of order (by last run)")
 
 
 def _version_numbers(answers: ProbeAnswers) -> ProbeFinding:

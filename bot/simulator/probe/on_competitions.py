@@ -128,10 +128,10 @@ POINTS = (
         "a probe after you have accepted the rules",
     ),
     Point("board-size", "The top of the leaderboard has as many rows as requested.", _board_size),
-    Point("board-order", "The leaderboard is sorted best first, and its scores are numbers.", _board_order),
+    Point("board-order", "The leaderboard is sorted from best to worst, and its scores are numbers.", _board_order),
     Point(
         "new-team",
-        "If all limits are zero, the user has no team yet; the quota is not used up.",
+        "All limits are zero if the user has no team yet, not if the quota is used up.",
         _quota,
         "a probe after you have accepted the rules and before the first submission",
     ),

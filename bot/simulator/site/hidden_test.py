@@ -24,7 +24,7 @@ def publish(snapshot: Snapshot, folder: Path, *, share: float, seed: int) -> Non
     key = snapshot.card.id_column
     ids = _ids(snapshot.data / SAMPLE, key)
     if not ids:
-        raise UsageError(f"{snapshot.card.slug}: cannot hide test rows: there is no {SAMPLE} with the column {key}")
+        raise UsageError(f"{snapshot.card.slug}: cannot hide test rows: no {SAMPLE} has the column {key}")
     all_ids = list(ids)
     shown_ids = set(random.Random(f"{seed}/shown").sample(all_ids, max(1, round(share * len(all_ids)))))  # noqa: S311 - nothing secret
     for path in walk(snapshot.data):

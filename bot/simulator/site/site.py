@@ -114,7 +114,7 @@ def _check(snapshots: Sequence[Snapshot], faults: Faults) -> None:
     slugs = Counter(s.card.slug for s in snapshots)
     twice = [slug for slug, count in slugs.items() if count > 1]
     if twice:
-        raise UsageError(f"the competition {twice[0]} is given twice")
+        raise UsageError(f"competition {twice[0]} is listed twice")
     unknown = sorted(faults.competitions() - slugs.keys())
     if unknown:
         raise UsageError(f"a fault names the unknown competition {unknown[0]}; known: {', '.join(slugs)}")

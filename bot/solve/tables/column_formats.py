@@ -95,7 +95,7 @@ def column_formats(
             cells = [cell for cell in columns[name] if cell and cell.lower() not in NA_WORDS]
             example = next(cell for cell in cells if form.read(cell) != second_form.read(cell))
             read = formats[name].plain(example)
-            doubts[name] = f"`{name}` may have day and month in either order: {example} was read as {read}"
+            doubts[name] = f"the order of day and month in `{name}` is ambiguous: {example} was read as {read}"
     return formats, doubts
 
 

@@ -88,7 +88,7 @@ def _moment(parts: Mapping[str, str]) -> datetime:
         day = date(int(parts["year"][:4]), number, int(float(parts.get("day", "1"))))
         hour, minute, second = (int(float(parts.get(kind, "0"))) for kind in ("hour", "minute", "second"))
     if day.year < _FIRST_YEAR or hour > 24:
-        raise ValueError("not a year, or not an hour")
+        raise ValueError("not a valid year or hour")
     return datetime.combine(day, time(hour % 24, minute, second)) + timedelta(days=hour // 24)
 
 

@@ -148,7 +148,7 @@ class UserTable:
         places = tuple(i for i, name in enumerate(names) if name or survey.is_filled[i])
         header = _distinct([names[i] for i in places], places)
         if not has_header:
-            notes = [*notes, "its first row looks like data, so columns are numbered (if it has names, use --header)"]
+            notes = [*notes, "its first row looks like data, so columns are numbered (use --header if it has names)"]
         sample = {name: [row[i] for _, row in survey.sample] for name, i in zip(header, places, strict=True)}
         formats, doubts = column_formats(sample, records.delimiter)
         formats |= {name: of_data[name] for name in header if name in of_data}
@@ -277,7 +277,7 @@ def _survey(name: str, rows: _Rows, deadline: float) -> _Survey:
         survey.rows += 1
         if rows.records.stride == 1 and survey.rows % _SAMPLED_ROWS == 0 and time.monotonic() > deadline:
             survey.is_part = True
-            survey.notes.append(f"only its first {survey.rows:,} rows were read: time ran out (--time)")
+            survey.notes.append(f"only the first {survey.rows:,} rows were read because time ran out (see --time)")
             break
     if footer := _footer(tail, survey):
         survey.rows -= len(footer)
@@ -292,7 +292,7 @@ def _survey(name: str, rows: _Rows, deadline: float) -> _Survey:
         )
     if short:
         share = f"{len(short):,} of {survey.rows:,} rows"
-        survey.notes.append(f"{share} lack cells at the end, the first of them in line {short[0]}")
+        survey.notes.append(f"{share} have too few cells; the first such row is on line {short[0]}")
     if blank:
         survey.notes.append(f"{_rows_are(blank)} skipped because all cells are empty")
     if repeats:
@@ -330,8 +330,8 @@ def _refuse_swallowed_rows(name: str, line: int, cells: Sequence[str], delimiter
         inner = cell.splitlines()[1:-1] if "\n" in cell else []
         if len(inner) > 1 and 2 * sum(text.count(delimiter) >= width - 1 for text in inner) > len(inner):
             raise TableError(
-                f"{name}:{line - len(inner) - 1}: an unclosed quote includes the {len(inner)} rows below: close it, or double it "
-                "within a cell"
+                f"{name}:{line - len(inner) - 1}: an unclosed quote extends over the next {len(inner)} rows: close it, or "
+                "double it if it is part of a cell"
             )
 
 

@@ -75,9 +75,9 @@ def _identifies(sample: Sample, test: Sequence[str] | None) -> tuple[str, str]:
         return f"{problem}: name the id column and the other key columns", ""
     shared = [name for name in sample.header if name in (test or ())]
     if shared == [first]:
-        return "", f"test.csv has only {first!r} of these"
+        return "", f"test.csv has only {first!r} of these columns"
     if shared:
-        return f"test.csv has the columns {_first(shared)} of {sample.name}", ""
+        return f"test.csv shares the columns {_first(shared)} with {sample.name}", ""
     if sample.rows > 1 and not any(name in sample.unique and name not in sample.numeric for name in columns):
         return "", f"only {first!r} has unique values"
     return f"only its position suggests that {first!r} identifies the rows", ""

@@ -121,7 +121,7 @@ def derive(
         sources = dict.fromkeys(CardOverrides.model_fields, OWNER)
     findings = _plain_findings(evidence, overrides)
     missing = [
-        Missing(evidence.slug, name, "Kaggle does not say", f"{name} = 2027-01-31T23:59:00Z")
+        Missing(evidence.slug, name, "Kaggle does not state it", f"{name} = 2027-01-31T23:59:00Z")
         for name in ("enabled_at", "deadline")
         if findings[name].value is None
     ]

@@ -33,7 +33,7 @@ class Missing:
 
     def __str__(self) -> str:
         section, line = f"[competitions.{toml_key(self.competition)}]", self.brief or self.line
-        return f"{self.competition}: {self.field} is uncertain: {self.reason}; add to bot.toml, under {section}: {line}"
+        return f"{self.competition}: {self.field} is uncertain: {self.reason}; add this line under {section} in bot.toml: {line}"
 
 
 @dataclass(frozen=True)

@@ -34,15 +34,15 @@ class PollingSettings(ClosedModel):
     all_submissions: Interval = _every(_DAY, "your old submissions")
 
     outputs: Interval = _every(6 * _HOUR, "output files of public notebooks (to detect copies)")
-    max_outputs_per_cycle: int = Field(default=25, ge=1, description="maximum notebooks whose files are read per cycle")
+    max_outputs_per_cycle: int = Field(default=25, ge=1, description="maximum number of notebooks to check per cycle")
 
-    grouping_window: float = Field(default=_MINUTE, ge=0, description="also read anything due within this many seconds")
+    grouping_window: float = Field(default=_MINUTE, ge=0, description="maximum seconds to read early to group requests")
     retry: Interval = Field(default=2 * _MINUTE, description="wait after a failure, in seconds; doubled each time")
     max_retry: Interval = Field(default=30 * _MINUTE, description="maximum wait after a failure, in seconds")
     refusal_backoff: Interval = Field(default=6 * _HOUR, description="wait after Kaggle rejects a request, in seconds")
 
-    overlap: float = Field(default=10 * _MINUTE, ge=0, description="overlap of successive reads of a list, in seconds")
-    max_pages: int = Field(default=500, ge=1, description="maximum pages read of one list")
+    overlap: float = Field(default=10 * _MINUTE, ge=0, description="overlap of a list's consecutive reads, in seconds")
+    max_pages: int = Field(default=500, ge=1, description="maximum number of pages to read from a list")
     max_topics_per_cycle: int = Field(default=30, ge=1, description="maximum number of topics to read per cycle")
     max_rereads_per_cycle: int = Field(default=2, ge=1, description="maximum number of idle topics to reread per cycle")
     min_reread_interval: Interval = Field(default=_DAY, description="minimum seconds between reads of an idle topic")
@@ -50,14 +50,14 @@ class PollingSettings(ClosedModel):
         default=14 * _DAY, description="maximum seconds between reads of an idle topic"
     )
     max_lookups_per_cycle: int = Field(
-        default=20, ge=1, description="maximum topics or notebooks looked up per cycle because a sweep missed them"
+        default=20, ge=1, description="maximum lookups per cycle of topics or notebooks that are missing from a sweep"
     )
-    max_kernels_per_cycle: int = Field(default=30, ge=1, description="maximum notebook sources read per cycle")
-    max_kernels_per_day: int = Field(default=150, ge=1, description="maximum notebook sources read per UTC day")
+    max_kernels_per_cycle: int = Field(default=30, ge=1, description="maximum number of notebooks to read per cycle")
+    max_kernels_per_day: int = Field(default=150, ge=1, description="maximum number of notebooks to read per UTC day")
     top_kernels: int = Field(
-        default=100, ge=1, description="read only this many notebooks ranked by votes, and as many ranked by score"
+        default=100, ge=1, description="number of top notebooks to read by votes, and the same number by score"
     )
-    newest_kernels: int = Field(default=30, ge=0, description="also read this many recently run notebooks")
-    max_missed_versions: int = Field(default=10, ge=0, description="maximum number of missed versions per notebook")
-    search_pages: int = Field(default=2, ge=1, description="pages of search results to read, each with 100 results")
-    top_size: int = Field(default=50, ge=1, le=200, description="teams to read from the top of the leaderboard")
+    newest_kernels: int = Field(default=30, ge=0, description="number of recently run notebooks to read in addition")
+    max_missed_versions: int = Field(default=10, ge=0, description="maximum missed versions to read per notebook")
+    search_pages: int = Field(default=2, ge=1, description="number of search result pages to read (100 results each)")
+    top_size: int = Field(default=50, ge=1, le=200, description="number of top leaderboard teams to read")

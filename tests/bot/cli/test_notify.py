@@ -58,7 +58,7 @@ def test_without_a_service_or_its_address_it_names_what_to_do() -> None:
     with pytest.raises(UsageError, match=r"no service to test: add one under \[notify\] in bot.toml"):
         notify_test()
     configured("HOOK_URL")
-    with pytest.raises(UsageError, match="names HOOK_URL, but there is no"):
+    with pytest.raises(UsageError, match="lists HOOK_URL, but no"):
         notify_test()
 
 

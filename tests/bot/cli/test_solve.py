@@ -15,7 +15,7 @@ def test_a_question_is_one_sentence_and_leaves_nothing_behind(tmp_path: Path) ->
     out = tmp_path / "runs"
     done = CliRunner().invoke(app, ["solve", str(tmp_path / "data"), "--out", str(out), "--sandbox", "process"])
     assert isinstance(done.exception, UsageError)
-    message = "cannot detect the target in train.csv: pass --target COLUMN, such as --target b (a, b)"
+    message = "cannot detect the target in train.csv: for example, pass --target b (candidates: a, b)"
     assert str(done.exception) == message
     assert list(out.iterdir()) == []
 

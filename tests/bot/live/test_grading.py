@@ -83,9 +83,9 @@ async def test_it_is_written_while_it_goes_on_and_anew_when_the_private_scores_a
     shown = page_of(run)
     for words in (
         "Rank 31 of 200 teams on the current public leaderboard with a score of 0.36: a silver medal.",
-        "Private scores decide the result and are not known yet",
+        "Private scores decide the result but are not known yet",
         "Wine, live",
-        "public leaderboard score (better to the right)",
+        "public leaderboard score (best on the right)",
         found[0][1],
     ):
         assert words in shown.prose

@@ -51,10 +51,10 @@ def test_an_address_in_the_file_is_refused_with_why_and_is_not_repeated(tmp_path
         ('digest = ["rank"]', "is not a kind of notification; the kinds are .*leaderboard.rank"),
         ("digest_hours = []", "must not be empty"),
         ("digest_hours = [24]", "at most 23"),
-        ('quiet = "22-7"', "must be two times of day, for example 22:00-07:00"),
+        ('quiet = "22-7"', "must be two times of day, such as 22:00-07:00"),
         ('quiet = "07:00-07:00"', "must not start and end at the same time"),
-        ('time_zone = "Mars/Olympus"', "is not a time zone that this machine knows; for example: Europe/Zurich"),
-        ('time_zone = "../etc/passwd"', "is not a time zone that this machine knows; for example: Europe/Zurich"),
+        ('time_zone = "Mars/Olympus"', "is not a time zone known on this machine; use a name such as Europe/Zurich"),
+        ('time_zone = "../etc/passwd"', "is not a time zone known on this machine; use a name such as Europe/Zurich"),
         ("per_hour = 0", "at least 1"),
         ('slack = "x"', r"2: unknown key 'slack' in \[notify\]"),
     ],
@@ -82,7 +82,7 @@ def test_a_credential_goes_before_a_variable_and_that_before_a_file(tmp_path: Pa
     assert found == ["json://credential/x", "json://variable/x", "json://file/x"]
     with pytest.raises(
         UsageError,
-        match="but there is no systemd credential or environment variable of that name, and no file named by",
+        match="but no systemd credential or environment variable has that name, and",
     ):
         find_address("SLACK_URL", everywhere)
 

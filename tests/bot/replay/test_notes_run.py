@@ -44,7 +44,7 @@ def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny:
         "read": 3,
         "undated": 1,
         "later": 1,
-        "left_out": ["big.md was skipped: it has 100 MB; the limit is 20 MB"],
+        "left_out": ["big.md was skipped: it has 100 MB, but the limit is 20 MB"],
     }
     prompts = (Path(result["run"]) / "prompts.jsonl").read_text()
     assert EARLY in prompts and "tune C" in prompts
@@ -59,7 +59,7 @@ def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in (first, *others)))
     audited = bot("audit", result["run"])
     assert audited.exit_code == 1
-    assert "contains words of message/note-" in audited.stdout
+    assert "contains words from message/note-" in audited.stdout
 
 
 class Looking(LabAnswers):

@@ -331,4 +331,4 @@ def test_why_it_won_names_notes_and_models_and_says_where_the_files_show_others(
         update_node(tx, RUN, 3, plan="Letter counts with LightGBM.", families=("forest",))
     write_report(folder)
     prose = Page((folder / "report.html").read_text(encoding="utf-8")).prose
-    assert "It is node 3, Letter counts with LightGBM; its files use forest, but not lightgbm." in prose
+    assert "It is node 3, Letter counts with LightGBM; its files use forest; none of its files uses lightgbm." in prose

@@ -68,5 +68,5 @@ def test_a_cutoff_after_the_deadline_is_a_caution() -> None:
 
 def test_entries_that_are_later_than_the_clock_are_a_caution() -> None:
     (caution,) = cautions(knowledge={"shown": "all", "entries": ["one", "two"], "younger": 1})
-    assert "(1): the result is not comparable" in caution
+    assert "(1), so the result cannot be compared" in caution
     assert cautions(knowledge={"shown": "all", "entries": ["one"], "younger": 0}) == []

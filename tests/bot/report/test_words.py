@@ -35,7 +35,7 @@ DOUBT = {"node": 1, "guard": "copies", "verdict": "suspicious", "sentence": "it 
         ({"silver_medal": True}, "Scored 0.25: a silver medal, strictly better than 100.0% of 10 teams."),
         ({"above_median": True}, "Scored 0.25: above the median, no medal, strictly better than 100.0% of 10 teams."),
         ({"win_rate": 0.0}, "Scored 0.25: not above the median, no medal, strictly better than 0.0% of 10 teams."),
-        ({"n_teams": 1, "gold_medal": True}, "Scored 0.25. No comparison: the leaderboard has 1 team."),
+        ({"n_teams": 1, "gold_medal": True}, "Scored 0.25. There is no comparison because the leaderboard has 1 team."),
         (
             {"gold_medal": True, "guards": [DOUBT]},
             "Scored 0.25, strictly better than 100.0% of 10 teams. "

@@ -73,7 +73,7 @@ def test_what_is_predicted_identified_and_scored_is_found_and_shown(folder, tmp_
     assert (snapshot.card.id_column, snapshot.card.prediction_columns) == ("person_id", ("no", "yes"))
     assert snapshot.card.metric.name == "roc_auc"
     assert shown["target"] == "`pays`, the only column missing from test.csv"
-    assert shown["id"] == "`person_id`, judging by its name; its values are distinct"
+    assert shown["id"] == "`person_id`, chosen because of its name; its values are distinct"
     assert "2 classes: yes (26), no (14)" in shown["task"]
     sample = table(snapshot.data / "sample_submission.csv")
     assert [row["person_id"] for row in sample] == [f"p{n}" for n in range(40, 50)]
@@ -95,7 +95,7 @@ def test_a_column_that_numbers_rows_under_another_name_is_proposed(tmp_path):
     write(data / "train.csv", ["note", "ticket", "hours"], [[f"no {n}", f"T{n:04}", f"{n * 1.5}"] for n in range(30)])
     write(data / "test.csv", ["note", "ticket"], [[f"no {n}", f"T{n:04}"] for n in range(30, 35)])
     _, shown = grown(data, tmp_path)
-    assert shown["id"].endswith("rows are numbered; the values of `ticket` are distinct: to use it, pass --id ticket")
+    assert shown["id"].endswith("rows are numbered; to use `ticket`, whose values are distinct, pass --id ticket")
 
 
 def test_a_column_of_the_test_table_that_is_empty_is_the_target(folder, tmp_path):
@@ -121,7 +121,7 @@ def test_of_one_whole_table_some_rows_are_withheld_with_their_answers(tmp_path):
     write(tmp_path / "churn.csv", ["person_id", "visits", "colour", "target"], rows(60))
     snapshot, shown = grown(tmp_path / "churn.csv", tmp_path)
     answers = {row["person_id"]: row for row in table(snapshot.answers)}
-    assert shown["target"] == "`target`, judging by its name" and len(answers) == 12
+    assert shown["target"] == "`target`, chosen because of its name" and len(answers) == 12
     for name in answers:
         assert answers[name] == {
             "person_id": name,
@@ -212,7 +212,7 @@ BROKEN = {
         {},
         "data/train.csv is a table in a subfolder: pass",
     ),
-    "nothing in it": (leave_out_the_tables, {}, "contains no table"),
+    "nothing in it": (leave_out_the_tables, {}, "contains neither a table"),
     "another format": (
         lambda folder: leave_out_the_tables(folder) or (folder / "train.parquet").write_bytes(b"PAR1"),
         {},
@@ -227,7 +227,7 @@ BROKEN = {
     "which column it is": (
         lambda folder: write(folder / "test.csv", ["person_id", "visits"], [["p50", "1"]]),
         {},
-        "pass --target COLUMN, such as --target pays (colour, pays)",
+        "for example, pass --target pays (candidates: colour, pays)",
     ),
     "one class": (
         lambda folder: write(
@@ -361,7 +361,7 @@ def test_two_words_of_which_a_sample_asks_one_probability_are_written_as_1_and_0
     write(data / "test.csv", ["id", "x"], [[str(n), "1"] for n in range(30, 35)])
     write(data / "sample_submission.csv", ["id", "churned"], [[str(n), "0.5"] for n in range(30, 35)])
     snapshot, shown = grown(data, tmp_path)
-    assert snapshot.card.metric.name == "roc_auc" and shown["labels"].startswith(f"`{yes}` becomes 1,")
+    assert snapshot.card.metric.name == "roc_auc" and shown["labels"].startswith(f"`{yes}` becomes 1 and ")
     assert [row["churned"] for row in table(snapshot.data / "train.csv")][:4] == ["1", "0", "0", "1"]
     assert f"1 stands for '{yes}'" in snapshot.card.description
     assert split_rows(read_layout(snapshot.data, snapshot.card), 0, VERSION).rows("holdout")
@@ -593,7 +593,7 @@ def test_the_likelier_reading_is_taken_where_nobody_is_to_be_asked(task, tmp_pat
         [[f"{n % 5}.2", f"{n % 3}.1", ["setosa", "virginica"][n % 2]] for n in range(40)],
     )
     _, shown = grown(task / "iris.csv", tmp_path / "sure", yes=True)
-    assert shown["target"].startswith("`column_3`, the most likely of 3 columns")
+    assert shown["target"].startswith("`column_3`, the most likely target among 3 columns")
     with pytest.raises(UsageError, match="--target column_3"):
         grown(task / "iris.csv", tmp_path)
 

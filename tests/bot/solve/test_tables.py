@@ -180,7 +180,7 @@ def test_plain_numbers_stay_as_they_are_written(tmp_path):
         ("a,b\n1,2\n3\n6,7\n", "t.csv:3: the row has fewer cells"),
         (
             'a,b,c\nx,"6 inch,2\n' + "y,z,3\n" * 4 + 'x,7 inch",2\n',
-            "t.csv:2: an unclosed quote includes the 4 rows below",
+            "t.csv:2: an unclosed quote extends over the next 4 rows",
         ),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0,\0\n\0", "is not text"),
         (b"PK\x03\x04", "is a zip archive"),

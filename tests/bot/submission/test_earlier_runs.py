@@ -49,7 +49,7 @@ async def test_a_file_that_an_earlier_run_sent_is_not_sent_again(run: Live) -> N
     earlier(run, refit_sha(run, 2), public=0.4)
     decision = await decide(run.service())
     assert decision.verdict == "never"
-    assert decision.reason.endswith(f"it was sent as submission 1 (node 7 of {EARLIER})")
+    assert decision.reason.endswith(f"it was submitted as submission 1 (node 7 of {EARLIER})")
 
 
 async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_about_again(run: Live) -> None:

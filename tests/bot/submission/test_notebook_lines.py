@@ -47,7 +47,7 @@ def test_a_line_follows_a_notebook_from_its_push_to_its_score(store: Store) -> N
         "it is being pushed as me/bot-wine",
         "it is running on Kaggle as me/bot-wine, version 1",
         "it ran on Kaggle as me/bot-wine, version 1",
-        "me/bot-wine, version 1 is submitted and runs again on the hidden test data",
+        "me/bot-wine, version 1 was submitted and is running on the hidden test data",
         "me/bot-wine, version 1 has the public score 0.25",
     ]
     assert (last.node, last.settled) == (7, True)

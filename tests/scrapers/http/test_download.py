@@ -205,7 +205,7 @@ async def test_a_busy_server_is_asked_again(server: FileServer, tmp_path: Path) 
 
 async def test_a_server_that_stays_away_is_given_up(server: FileServer, tmp_path: Path) -> None:
     server.statuses = [503] * 5
-    with pytest.raises(DownloadFailed, match="in 5 attempts: the server answered 503"):
+    with pytest.raises(DownloadFailed, match="in 5 attempts: the server returned status 503"):
         await fetch(server, tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
@@ -241,7 +241,7 @@ async def test_another_size_is_refused_before_anything_is_written(server, tmp_pa
 
 async def test_a_missing_file_is_reported_with_its_name(server: FileServer, tmp_path: Path) -> None:
     server.files.clear()
-    with pytest.raises(DownloadFailed, match=r"model\.bin: the server answered 404"):
+    with pytest.raises(DownloadFailed, match=r"model\.bin: the server returned status 404"):
         await fetch(server, tmp_path / "m")
 
 

@@ -259,7 +259,7 @@ async def test_an_upload_whose_address_has_expired_ends_at_once(tmp_path: Path, 
     (tmp_path / "a.csv").write_text("id\n")
     site = Site([answer("gone", status)])
     async with client_of(site) as client:
-        with pytest.raises(SiteUnavailable, match=f"the server answered the upload with {status}"):
+        with pytest.raises(SiteUnavailable, match=f"the upload failed with status {status}"):
             await client.upload("https://storage.googleapis.com/upload/1", tmp_path / "a.csv")
     assert len(site.asked) == 1
 

@@ -89,7 +89,7 @@ async def test_a_text_of_which_the_child_dies_comes_back_cut_down_and_the_others
     deadly = "DIE \0" + "x " * LARGEST_TEXT
     cleaned = await mortal.clean([RawPost("html", "<b>a</b>"), RawPost("html", deadly), RawPost("html", "<b>c</b>")])
     assert [cleaned[0].text, cleaned[2].text] == ["**a**", "**c**"]
-    assert [one.problem for one in cleaned] == [None, "cleaning its text crashed or took too long", None]
+    assert [one.problem for one in cleaned] == [None, "cleaning the text failed or took too long", None]
     assert cleaned[1].text.startswith("DIE x") and len(cleaned[1].text.encode()) <= LARGEST_TEXT
     assert cleaned[1].sketch is None
 

@@ -217,7 +217,7 @@ async def test_a_files_name_cannot_break_a_line_or_hide(folder: Folder) -> None:
 async def test_a_huge_file_is_not_read(folder: Folder) -> None:
     with folder.write("huge.md", "").open("wb") as file:
         file.truncate(100_000_000)
-    assert await folder.read() == (0, ["huge.md was skipped: it has 100 MB; the limit is 20 MB"])
+    assert await folder.read() == (0, ["huge.md was skipped: it has 100 MB, but the limit is 20 MB"])
     assert LARGEST == 20_000_000
 
 

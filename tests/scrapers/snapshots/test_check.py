@@ -164,7 +164,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "no scores": (_text("leaderboard.csv", "rank\n1\n"), "leaderboard.csv:1: has no column `score`"),
     "empty board": (_text("leaderboard.csv", "score\n"), "leaderboard.csv: has no scores"),
     "word on the board": (_text("leaderboard.csv", "score\n.1\nbest\n"), "leaderboard.csv:3: `score` is not a finite"),
-    "worst first": (_text("leaderboard.csv", "score\n2\n1\n"), "leaderboard.csv: is not sorted best first"),
+    "worst first": (_text("leaderboard.csv", "score\n2\n1\n"), "leaderboard.csv: is not sorted from best to worst"),
     "answers under data/": (
         lambda s: shutil.copy(s / "private/answers.csv", s / "data/answers.csv"),
         "data/answers.csv: has the same name as the answers file",

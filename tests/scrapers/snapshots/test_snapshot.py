@@ -41,7 +41,7 @@ def test_undated_rows_are_counted_and_shown(tmp_path: Path) -> None:
     write_rows(folder, "topics", [TOPIC, TOPIC | {"id": 2, "posted_at": None}])
     write_rows(folder, "kernels", [KERNEL, KERNEL | {"id": 22, "version": 2, "created_at": None}])
     snapshot = Snapshot.load(folder, METRICS)
-    expected = "undated, so not shown at any cutoff: 1 topic, 0 messages, 1 kernel version"
+    expected = "undated and therefore never shown: 1 topic, 0 messages, 1 kernel version"
     assert expected in format_summary(snapshot)
 
 

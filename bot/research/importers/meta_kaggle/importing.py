@@ -124,7 +124,7 @@ def _facts(
     files = ", ".join(f"{name}.csv {sha256[:12]}" for name, sha256 in sorted(export.sha256.items()))
     unreadable = ", ".join(f"{count:,} of {name}" for name, count in sorted(export.unreadable_dates.items()) if count)
     notes = [
-        "community, dates and daily leaderboard: Meta Kaggle; each text is its latest edit, from an unknown date",
+        "community, dates and daily leaderboard: Meta Kaggle, which has only the latest version of each text and no edit dates",
         f"SHA-256 of the tables: {files}",
         f"notebook code: {counts['sources']:,} of {plural(counts['kernels'], 'version')}, from Meta Kaggle Code",
         *(f"left out: {reason} ({count:,})" for reason, count in left_out_counts.items()),

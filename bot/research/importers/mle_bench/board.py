@@ -101,7 +101,7 @@ def _check_order(board: LeaderboardCsv, lines: list[int], problems: Problems) ->
     lower = board.lower_is_better
     for line, (previous, score) in zip(lines[1:], pairwise(board.scores), strict=True):
         if score != previous and (lower is None or (score < previous) == lower):
-            problems.add(LEADERBOARD, f"is not sorted best first: {score:g} is below {previous:g}", line)
+            problems.add(LEADERBOARD, f"is not sorted from best to worst: {score:g} comes after {previous:g}", line)
             return
 
 

@@ -91,13 +91,13 @@ def choose_columns(files: PreparedFiles, sample: Path, scratch: Path) -> Submiss
     if note:
         notes.append(note)
     if respelled:
-        notes.append(f"the ids in {source.name} are rewritten in the sample's spelling")
+        notes.append(f"the ids in {source.name} are rewritten as the sample submission spells them")
     predictions = tuple(column for column in header if column not in key)
     labels = predictions if has_all else _labels(files, source, key)
     if not has_all:
         without_truth = [name for name in predictions if name not in shared]
         notes.append(
-            f"no table has the true {_name_some(without_truth)}; for the grader, {source.name} provides {_name_some(labels)}"
+            f"no table has the true {_name_some(without_truth)}; the grader uses {_name_some(labels)} from {source.name}"
         )
     return SubmissionColumns(header, key[0], key[1:], predictions, labels, source, respelled, tuple(notes))
 
@@ -157,7 +157,7 @@ def _repeated_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key 
     return (
         key,
         False,
-        f"{_name_some(key)} repeats in {twice:,} of {row_count:,} rows; they are matched by their order",
+        f"{_name_some(key)} repeats in {twice:,} of {row_count:,} rows; repeated rows are matched by order",
     )
 
 
@@ -174,7 +174,7 @@ def _truth(files: PreparedFiles, header: Sequence[str], scratch: Path) -> Path:
         if set(header) <= set(header_of(table)):
             return table
     if answers is None:
-        raise SnapshotError([Problem(files.answers.name, None, "has no fields that match columns of a table")])
+        raise SnapshotError([Problem(files.answers.name, None, "has no fields that match the columns of a table")])
     return answers
 
 
@@ -194,7 +194,7 @@ def _labels(files: PreparedFiles, source: Path, key: tuple[str, ...]) -> tuple[s
     public_names = tests.get("test.csv") or (set.intersection(*tests.values()) if tests else set())
     labels = tuple(name for name in header_of(source) if name not in public_names | {*key, USAGE})
     if not labels:
-        reason = f"has only public columns besides {_name_some(key)}"
+        reason = f"has no labels: every column except {_name_some(key)} is public"
         raise SnapshotError([Problem(files.answers.name, 1, reason)])
     return labels
 
@@ -240,7 +240,7 @@ def _why_no_id(sample: Path, source: Path, header: Sequence[str]) -> str:
         repeats = f"{name!r} repeats in {sample_ids.total() - len(sample_ids):,} of {sample_ids.total():,} rows"
         return f"{repeats}, which is too many for an id, and no other column identifies a row"
     return (
-        f"no column identifies the same rows as {source.name}: by {name!r}, {missing:,} answers have no row here, and "
+        f"no column identifies the same rows as {source.name}: matched by {name!r}, {missing:,} answers have no row here and "
         f"{unknown:,} rows have no answer"
     )
 

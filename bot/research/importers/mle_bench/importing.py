@@ -42,7 +42,7 @@ def dates_of(board: LeaderboardCsv, dates: Dates | None) -> Dates:
     if board.span is not None:
         first, last = board.span
         dated = sum(entry.submitted_at is not None for entry in board.entries)
-        source = f"first and last `submissionDate` for {dated:,} of the {len(board.entries):,} entries in {LEADERBOARD}"
+        source = f"first and last `submissionDate` in {LEADERBOARD} (in {dated:,} of {len(board.entries):,} entries)"
         return Dates(first, last, source)
     if dates is None:
         reason = "has no `submissionDate`: pass the competition's dates with --enabled-at and --deadline"

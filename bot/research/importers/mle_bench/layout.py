@@ -44,14 +44,14 @@ def lay_out(files: PreparedFiles, folder: Path, answers: Answers, progress: Call
     pointers = Problems()
     forbidden = _Forbidden(files, folder / ANSWERS, answers)
     if reason := forbidden.reason(folder / SAMPLE, SAMPLE):
-        raise SnapshotError([Problem(files.sample.name, None, f"cannot be the sample submission: {reason}")])
+        raise SnapshotError([Problem(files.sample.name, None, f"cannot be the sample submission because it {reason}")])
     for number, (source, name) in enumerate(_files(files, omitted), start=1):
         if number % _TOLD_EACH == 0:
             progress(number)
         if is_pointer(source):
             pointers.add(f"public/{name}", REMEDY, kind="pointers")
         elif f"{DATA}/{name}" == SAMPLE:
-            omitted.append(f"{name} is not the graded sample submission, {files.sample.name}")
+            omitted.append(f"{name} is not the graded sample submission ({files.sample.name})")
         elif reason := forbidden.reason(source, name):
             omitted.append(f"{name} {reason}")
         else:

@@ -120,7 +120,7 @@ def read_config(path: Path) -> Config:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise SnapshotError([Problem(CONFIG, line, f"is not valid YAML: {error.problem}")]) from error
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:  # such as odd tags
-        raise SnapshotError([Problem(CONFIG, None, f"is not valid YAML in UTF-8: {type(error).__name__}")]) from error
+        raise SnapshotError([Problem(CONFIG, None, f"is not valid UTF-8 YAML: {type(error).__name__}")]) from error
     try:
         return Config.model_validate(content)
     except ValidationError as error:
@@ -131,7 +131,7 @@ _FIRST_LINE = b"version https://git-lfs.github.com/spec/v1"
 _MAX_POINTER_BYTES = 1024
 """Bytes; the format's own limit."""
 
-REMEDY = "is a Git LFS pointer, not the file: run `git lfs pull` in its repository"
+REMEDY = "is a Git LFS pointer instead of the file itself: run `git lfs pull` in its repository"
 
 
 def is_pointer(path: Path) -> bool:

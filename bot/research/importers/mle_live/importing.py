@@ -137,7 +137,7 @@ def _choose_folders(request: ImportRequest) -> list[CompetitionFolder]:
         raise UsageError(f"{request.root} cannot be read: {error.strerror or error}") from error
     if not folders:
         raise UsageError(
-            f"{request.root} is not an MLE-Live folder: it has no kernels/ or discussions/, nor do its folders or docs/"
+            f"{request.root} is not an MLE-Live folder: found no kernels/ or discussions/ in it, its subfolders or docs/"
         )
     missing = sorted(set(request.only) - {source.slug for source in folders})
     if missing:
@@ -167,7 +167,7 @@ def _import_one(
 ) -> LiveImportResult:
     task = tasks.get(source.slug)
     if source.community is None:
-        return LiveImportResult(source.slug, "nothing to import", sentence="it has no kernels/ or discussions/")
+        return LiveImportResult(source.slug, "nothing to import", sentence="the folder has no kernels/ or discussions/")
     if task is None:
         hint = f"--tasks has no snapshot {source.slug}: create it with `bot snapshot import mle-bench`, or pass another folder"
         return LiveImportResult(source.slug, "no task", sentence=hint)

@@ -173,21 +173,21 @@ def read_info(
     if isinstance(read, Unread):
         is_there = (folder / INFO).is_symlink() or (folder / INFO).exists()
         tally = broken if is_there else remarks
-        tally.add(f"list of {kind} {read.reason}, so they have no dates or votes", place)
+        tally.add(f"list of {kind} {read.reason}, so the {kind} have no dates or votes", place)
         return {}
     try:
         content = json.loads(read.text)
     except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, absurd nesting
         content = None
     if not isinstance(content, list | dict):
-        broken.add(f"list of {kind} that is not a JSON list or object, so they have no dates or votes", place)
+        broken.add(f"list of {kind} that is not a JSON list or object, so the {kind} have no dates or votes", place)
         return {}
     entries: dict[str, InfoRecord] = {}
     for id, fields in _pairs(content):
         if not isinstance(fields, dict) or id is None or not is_id(id):
             left_out_entries.add(f"entries for {kind} whose id cannot be a file name", str(id))
         elif id in entries:
-            remarks.add(f"{kind} listed twice in {INFO}, of which only the first entry is used", id)
+            remarks.add(f"{kind} listed twice in {INFO}: only the first entry is used", id)
         else:
             entries[id] = _entry(id, fields, kind, remarks)
     return entries

@@ -116,9 +116,9 @@ def test_a_run_that_fails_stops_no_other_and_a_budget_ends_between_competitions(
     assert [(one / "result.json").is_file() for one in folders(plan)] == [False, True, False, False], done.stderr
     failed, ended = (line for line in done.stderr.splitlines() if line.startswith(("[1/4]", "ended:")))
     assert failed.startswith("[1/4] tiny-one, seed 0: comind no-community no-blend: failed: ")
-    assert ended.endswith("of the bench's 10 min 00 s is left")
-    assert "3 of 4 runs left" in done.stderr
-    assert "3 runs without a final result left out" in " ".join(done.stdout.split())
+    assert ended.endswith("of the bench's budget of 10 min 00 s is left")
+    assert "3 of 4 runs remain" in done.stderr
+    assert "The comparison omits 3 unfinished runs" in " ".join(done.stdout.split())
     broken.unlink()
     plan.write_text(PLAN + '[budget]\ntime = "1h"\n')
     killed(plan, 2)

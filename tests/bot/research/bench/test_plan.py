@@ -132,35 +132,35 @@ sandbox = "process"
 """
     nowhere, again, model = mistakes(place, text)
     assert nowhere.startswith("1: competitions.2 is not a usable snapshot: snapshot.json: ")
-    assert again == f"1: competitions.3 repeats {SLUG}-one: list each competition once"
+    assert again == f"1: competitions.3 is another snapshot of {SLUG}-one: list each competition once"
     assert model.startswith("4: models.1 cannot be used: no model is configured: set OPENAI_API_KEY")
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (("seeds = [3, 1]", "seeds = [1, 1]"), "5: seeds lists '1' 2 times: list it once"),
-        (('"aide"]', '"comind"]'), "3: agents lists 'comind' 2 times: list it once"),
-        (('"../two"]', '"one"]'), "2: competitions lists '{place}/one' 2 times: list it once"),
+        (("seeds = [3, 1]", "seeds = [1, 1]"), "5: seeds lists '1' 2 times: list it only once"),
+        (('"aide"]', '"comind"]'), "3: agents lists 'comind' 2 times: list it only once"),
+        (('"../two"]', '"one"]'), "2: competitions lists '{place}/one' 2 times: list it only once"),
         (
             ('"process"\n', '"process"\ncutoff = "2019-01-01"\n'),
             "9: run.cutoff cannot be used: --cutoff 2019-01-01T00:00:00Z is before ",
         ),
         (
             ('"aide"]', '"aide no-blend"]'),
-            "3: agents.3 names no-blend, which changes nothing: aide does not use it with builtin and these options",
+            "3: agents.3 names no-blend, which has no effect: aide does not use it with builtin and these options",
         ),
         (
             ('"aide"]', '"comind no-labs"]'),
-            "3: agents.3 names no-labs, which changes nothing: comind does not use it with builtin and these options",
+            "3: agents.3 names no-labs, which has no effect: comind does not use it with builtin and these options",
         ),
         (
             ('"process"\n', '"process"\n[budget]\ntime = "2m"\n'),
-            "10: budget.time must be at least 180 s: one competition with one seed takes 3 runs of 60 s",
+            "10: budget.time must be at least 180 s: one competition with one seed takes 3 runs of 60 s each",
         ),
         (
             ('"process"\n', '"process"\n[budget]\nmoney = 3.0\n'),
-            "10: budget.money requires `money` under [run.budget]; otherwise, one run could spend it all",
+            "10: budget.money requires `money` under [run.budget]; otherwise, one run could spend everything",
         ),
         (
             ('"process"\n', '"process"\n[run.budget]\nmoney = 2.0\n[budget]\nmoney = 3.0\n'),

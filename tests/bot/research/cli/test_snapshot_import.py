@@ -99,7 +99,7 @@ def test_a_check_of_the_snapshot_says_what_was_dated(folders: list[str], tmp_pat
     mle_live(*folders, "--undated-at", "deadline")
     done = CliRunner().invoke(app, ["snapshot", "check", str(tmp_path / "out/small")])
     assert done.exit_code == 0, done.output
-    assert "dated at the deadline on import: 0 topics, 3 messages, 0 kernel versions" in done.stdout
+    assert "imported with the deadline as their date: 0 topics, 3 messages, 0 kernel versions" in done.stdout
 
 
 @pytest.mark.integration

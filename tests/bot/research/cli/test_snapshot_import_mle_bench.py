@@ -63,7 +63,7 @@ def test_what_is_wrong_with_a_competition_stands_in_the_table_and_in_the_exit_st
     (tmp_path / "competitions/sums/leaderboard.csv").write_text(POINTER)
     done = run(tmp_path)
     assert done.exit_code == 1
-    assert "sums: leaderboard.csv: is a Git LFS pointer, not the file: run `git lfs pull`" in done.stdout
+    assert "sums: leaderboard.csv: is a Git LFS pointer instead of the file itself: run `git lfs pull`" in done.stdout
     assert json.loads(run(tmp_path, "--json").stdout)["failed"] == 1
 
 

@@ -54,7 +54,7 @@ def test_a_competition_of_mle_bench_is_known_by_its_slug(tmp_path: Path) -> None
 def test_an_import_can_be_checked_and_says_that_it_has_no_data(tables: Path, tmp_path: Path) -> None:
     result = bot("import", "meta-kaggle", tables, "--competition", "tiny-cup", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert "tiny-cup: no data or answers, so the snapshot can be read but not replayed" in result.stdout
+    assert "tiny-cup: the snapshot has no data or answers, so it can be read but not replayed" in result.stdout
     checked = bot("check", tmp_path / "tiny-cup")
     assert checked.exit_code == 0, checked.output
     assert "dates: exact" in checked.stdout

@@ -54,7 +54,7 @@ def test_one_competition_concludes_nothing_beyond_it_and_two_settle_nothing() ->
     one = compare(bench(skills, random.Random(5), competitions=["wine"], seeds=8))
     two = compare(bench(skills, random.Random(5), competitions=["wine", "beer"]))
     for found in (one, two):
-        assert "On fewer than 6 competitions, no difference can be significant" in conclusion(found)
+        assert "run at least 6 competitions" in conclusion(found)
         assert verdict(found).startswith("comind is ahead of aide by ")
 
 
@@ -64,7 +64,7 @@ def test_a_plan_that_names_its_comparisons_is_corrected_for_those_alone() -> Non
     runs = bench(skills, random.Random(6), competitions=COMPETITIONS[:8], taste=0.02)
     everything = compare(runs)
     assert not any(pair.settled for pair in everything.pairs)
-    assert "On fewer than 9 competitions" in conclusion(everything)
+    assert "run at least 9 competitions" in conclusion(everything)
     planned = compare(runs, {frozenset({("comind", ()), ("aide", ())})})
     (pair,) = planned.pairs
     assert pair.settled and pair.chance == pytest.approx(2 / 2**8)
@@ -143,7 +143,7 @@ def test_figures_are_of_what_all_agents_ran_and_equal_scores_share_a_rank() -> N
     assert rows["solo"].valid == 0
     assert rows["comind"].seconds_to_bronze == 120.0
     assert rows["aide"].seconds == 100.0
-    assert found.cautions == ("2 runs left out: not all contenders ran that competition and seed",)
+    assert found.cautions == ("The comparison omits 2 runs without a counterpart from every contender",)
     of_two = next(pair for pair in found.pairs if {pair.first.agent, pair.second.agent} == {"comind", "aide"})
     assert of_two.win_rate.pairs == 2, "a pair needs only its two"
     assert of_two.win_rate.mean == pytest.approx(0.1 if of_two.first.agent == "aide" else -0.1)

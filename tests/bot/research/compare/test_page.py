@@ -94,7 +94,7 @@ def test_the_command_prints_at_most_80_columns_and_writes_what_it_is_asked_to(bo
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stdout.startswith("comind is better than comind no-community by ")
     assert "CoMind v1, table 1: win rate by category" in done.stdout and "CoMind v2" in done.stdout
-    assert "1 run without a final result left out" in " ".join(done.stdout.split())
+    assert "The comparison omits 1 unfinished run" in " ".join(done.stdout.split())
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
 
 
@@ -133,5 +133,5 @@ def test_what_cannot_be_compared_is_said_in_one_sentence(bot: Bot, tmp_path: Pat
     with pytest.raises(UsageError, match=r"no finished replays in .*runs$"):
         bot("compare", tmp_path / "runs")
     (tmp_path / "runs" / "one" / "result.json").write_text("{}")
-    with pytest.raises(UsageError, match="one left out because its result is unreadable"):
+    with pytest.raises(UsageError, match="The comparison omits one, whose result is unreadable"):
         bot("compare", tmp_path / "runs")

@@ -51,7 +51,7 @@ def test_a_grader_that_wants_all_rows_gets_them(tmp_path: Path) -> None:
 def test_a_metric_that_all_rows_do_not_confirm_is_not_taken(tmp_path: Path) -> None:
     name, notes = find(tmp_path, OTHER_ON_ALL)
     assert name == "grade.py"
-    assert any("rmse agreed on these, but not on all rows" in note for note in notes)
+    assert any("rmse agreed on these rows, but not on all rows" in note for note in notes)
 
 
 def test_a_module_that_is_not_to_be_had_is_named(tmp_path: Path) -> None:

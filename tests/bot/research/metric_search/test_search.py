@@ -165,8 +165,8 @@ def test_a_grader_whose_best_score_is_not_that_of_the_answers_takes_the_boards_d
     )
     result = search_result(looked, looked.run(), board_lower_is_better=True)
     assert (result.name, result.direction) == ("grade.py", "minimize")
-    assert any("does not give grade.py's best score" in note for note in result.notes)
-    with pytest.raises(SnapshotError, match="does not show whether lower scores are better"):
+    assert any("grade.py does not give the answers the best score" in note for note in result.notes)
+    with pytest.raises(SnapshotError, match="cannot show whether lower scores are better"):
         search_result(looked, [], board_lower_is_better=None)
 
 

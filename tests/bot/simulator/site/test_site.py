@@ -216,7 +216,7 @@ def test_as_they_are_dated_one_is_not_there_before_it_begins(snapshots: list[Sna
 
 
 def test_a_competition_is_played_once_and_at_least_one_is(snapshots: list[Snapshot]) -> None:
-    with pytest.raises(UsageError, match="tiny-table is given twice"):
+    with pytest.raises(UsageError, match="tiny-table is listed twice"):
         Site([snapshots[0], snapshots[1], snapshots[0]], HandClock(DEADLINE))
     with pytest.raises(UsageError, match="no snapshot"):
         Site([], HandClock(DEADLINE))

@@ -137,7 +137,7 @@ def test_the_metric_is_asked_with_what_the_field_names(field: str, line: str) ->
     (missing,) = derive(make_evidence("", field=field, board=board), METRIC_DIRECTIONS).missing
     assert missing.line.startswith(line)
     assert field in missing.reason
-    assert "add to bot.toml, under [competitions.house-pricing]: metric = " in str(missing)
+    assert "add this line under [competitions.house-pricing] in bot.toml: metric = " in str(missing)
 
 
 @pytest.mark.parametrize(

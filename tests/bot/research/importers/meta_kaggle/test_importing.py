@@ -183,7 +183,7 @@ def test_the_manifest_says_what_was_left_out_and_of_which_files_it_was_made(snap
 
 def test_a_snapshot_without_data_can_be_read_and_not_worked_on(snapshot: Path) -> None:
     shown = format_summary(Snapshot.load(snapshot, METRICS, community_only=True))
-    assert "data: none (its posts can be read but not replayed)" in shown
+    assert "data: not included (posts can be read but not replayed)" in shown
     assert "public leaderboard by day: 2 teams, 3 scores" in shown
     with pytest.raises(SnapshotError, match="has community data but no task"):
         Snapshot.load(snapshot, METRICS)
@@ -241,17 +241,17 @@ def test_tables_of_other_years_give_the_same(snapshot: Path, code: Path, tmp_pat
 @pytest.mark.parametrize(
     ("file", "values", "fault"),
     [
-        ("topics", {"title": "1st place"}, "has a title from the day of collection"),
-        ("messages", {"votes": 3}, "has votes or a tier from the day of collection"),
+        ("topics", {"title": "1st place"}, "has a title as of the day of collection"),
+        ("messages", {"votes": 3}, "has votes or a tier as of the day of collection"),
         ("messages", {"posted_at": None}, "has no time"),
         ("messages", {"posted_at": "2024-01-09T00:00:00Z"}, "is dated before the competition's start"),
         ("messages", {"posted_at": "2024-06-09T00:00:00Z"}, "or after the day of collection"),
-        ("kernels", {"public_score": 0.5}, "has a score from the day of collection"),
+        ("kernels", {"public_score": 0.5}, "has a score as of the day of collection"),
         ("observations", {"at": "2024-01-10T09:00:00Z"}, "is dated before its post"),
         ("observations", {"at": "2024-01-20T09:00:00Z"}, "is dated neither at midnight nor at the time of its post"),
         ("observations", {"at": "2024-06-20T00:00:00Z"}, "is dated after the day of collection"),
         ("public_leaderboard", {"at": "2024-02-02T08:00:00Z"}, "is not dated at midnight"),
-        ("public_leaderboard", {"score": 0.1}, "is not better than an earlier score of its team"),
+        ("public_leaderboard", {"score": 0.1}, "is not better than an earlier score of the same team"),
     ],
 )
 def test_the_check_finds_what_could_be_seen_too_early(

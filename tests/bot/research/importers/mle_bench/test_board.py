@@ -42,8 +42,8 @@ def test_the_order_shows_which_way_is_better(tmp_path: Path, scores: tuple[int, 
 @pytest.mark.parametrize(
     ("scores", "sentence"),
     [
-        ((1, 3, 2, 4), "leaderboard.csv:4: is not sorted best first: 2 is below 3"),
-        ((1, 2, 1), "leaderboard.csv:3: is not sorted best first"),
+        ((1, 3, 2, 4), "leaderboard.csv:4: is not sorted from best to worst: 2 comes after 3"),
+        ((1, 2, 1), "leaderboard.csv:3: is not sorted from best to worst"),
         ((1, "nan", 2), "leaderboard.csv:3: `score` is 'nan', not a finite number"),
         ((1, "none", 2), "leaderboard.csv:3: `score` is 'none', not a finite number"),
         (("", " "), "leaderboard.csv: has no scored entries"),

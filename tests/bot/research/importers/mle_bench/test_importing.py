@@ -197,7 +197,7 @@ def test_a_gold_submission_is_the_truth_where_the_answers_have_the_columns_in_an
 def test_a_sample_submission_that_is_the_answers_fails(tmp_path: Path) -> None:
     prepared = numbers("sums", tmp_path) / "prepared"
     shutil.copyfile(prepared / "private/answers.csv", prepared / "public/sample_submission.csv")
-    assert "cannot be the sample submission: is a copy of private/answers.csv" in problems_of(
+    assert "cannot be the sample submission because it is a copy of private/answers.csv" in problems_of(
         imported(tmp_path)["sums"]
     )
     assert not list((tmp_path / "out").iterdir())
@@ -253,7 +253,7 @@ def test_a_sample_submission_of_another_name_gets_the_usual_one(tmp_path: Path) 
     config.write_text(config.read_text().replace("public/sample_submission.csv", "public/sampleSubmission.csv"))
     (public / "sample_submission.csv").write_text("another table\n1\n")
     outcome = imported(tmp_path)["sums"]
-    assert outcome.omitted == ("sample_submission.csv is not the graded sample submission, sampleSubmission.csv",)
+    assert outcome.omitted == ("sample_submission.csv is not the graded sample submission (sampleSubmission.csv)")
     assert files(tmp_path / "out/sums/data") == {"sample_submission.csv", "train.csv", "test.csv"}
 
 
@@ -265,7 +265,7 @@ def test_a_grader_of_its_own_comes_with_its_modules_and_the_whole_answers(tmp_pa
     private = tmp_path / "out/authors/private"
     assert files(private) == {"answers.csv", "whole_answers.csv", "grade.py", "classes.py"}
     # The board of the other one points upwards.
-    assert "is not sorted best first" in problems_of(outcomes["asked"])
+    assert "is not sorted from best to worst" in problems_of(outcomes["asked"])
     imported(tmp_path, finds("grade.py", "maximize"))
     manifest = json.loads((tmp_path / "out/asked/snapshot.json").read_text())
     assert manifest["metric"]["params"] == {"answers": "test.jsonl"}
@@ -340,7 +340,7 @@ def test_ids_that_repeat_as_often_in_the_answers_are_distinguished_by_their_orde
     )
     outcome = imported(tmp_path)["insults"]
     assert outcome.status == "imported", problems_of(outcome)
-    assert "'Comment', 'Date' repeats in 1 of 42 rows; they are matched by their order" in outcome.notes
+    assert "'Comment', 'Date' repeats in 1 of 42 rows; repeated rows are matched by order" in outcome.notes
     card = Snapshot.load(tmp_path / "out/insults", METRICS).card
     assert (card.id_column, card.key_columns, card.prediction_columns) == ("Comment", ("Date",), ("Insult",))
 
@@ -420,7 +420,7 @@ def test_answers_without_the_samples_column_are_kept_for_the_grader_alone(tmp_pa
     assert outcome.status == "imported", problems_of(outcome)
     assert asked[0].truth is None
     assert (
-        "no table has the true 'prediction'; for the grader, answers.csv provides 'toxicity', 'identity'"
+        "no table has the true 'prediction'; the grader uses 'toxicity', 'identity' from answers.csv"
         in outcome.notes[0]
     )
     snapshot = Snapshot.load(tmp_path / "out/renamed", METRICS)

@@ -43,12 +43,12 @@ def test_a_relative_folder_still_has_its_competitions_name(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("id: !!python/object/apply:os.getcwd []\n", "is not valid YAML"),
+        ("id: !!python/object/apply:os.getcwd []\n", "is not valid UTF-8 YAML"),
         ("- a list\n", "dictionary"),
         ("id: x\ndataset: {answers: a}\n", "field `dataset.sample_submission`: is missing"),
         ("\x00", "is not valid YAML"),
-        ("id: !!timestamp x\n", "is not valid YAML"),
-        ("id: !!int ''\n", "is not valid YAML"),
+        ("id: !!timestamp x\n", "is not valid UTF-8 YAML"),
+        ("id: !!int ''\n", "is not valid UTF-8 YAML"),
     ],
 )
 def test_a_configuration_that_cannot_be_used_says_why(tmp_path: Path, text: str, sentence: str) -> None:

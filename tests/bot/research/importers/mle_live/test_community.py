@@ -62,7 +62,7 @@ def test_what_is_wrong_with_files_is_counted_and_named(wanted: ImportRequest):
         "3 kernels without an entry in info.json, and so without a date or votes (203, 204, 205)",
     ]
     assert [str(one) for one in counts.broken] == [
-        "1 list of discussions that is not a JSON list or object, so they have no dates or votes "
+        "1 list of discussions that is not a JSON list or object, so the discussions have no dates or votes "
         "(discussions/info.json)"
     ]
     community = wanted.out / SLUG / "community/kernels"

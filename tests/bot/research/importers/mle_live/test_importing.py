@@ -66,7 +66,7 @@ async def test_on_demand_what_has_no_date_is_shown_from_the_deadline_on(wanted: 
     assert dated is not None
     assert dated.model_dump() == {"topics": 0, "messages": 3, "kernels": 0}
     assert format_summary(snapshot)[-1] == (
-        "without a timestamp, so dated at the deadline on import: 0 topics, 3 messages, 0 kernel versions"
+        "undated, so imported with the deadline as their date: 0 topics, 3 messages, 0 kernel versions"
     )
     assert [row["source"] for row in rows(wanted, "messages")] == [FROM, DATED, DATED, DATED, FROM]
     assert any("deadline" in source for source in snapshot.manifest.sources)

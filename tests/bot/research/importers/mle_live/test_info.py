@@ -128,7 +128,7 @@ def test_nan_is_no_score_and_what_cannot_be_read_is_unknown(tmp_path: Path):
 def test_the_first_of_two_entries_with_one_id_counts(tmp_path: Path):
     entries, _, remarks = read(tmp_path, [{"id": "1", "votes": 1}, {"id": "1", "votes": 2}])
     assert entries == {"1": InfoRecord("1", votes=1)}
-    assert remarks == ["1 kernels listed twice in info.json, of which only the first entry is used (1)"]
+    assert remarks == ["1 kernels listed twice in info.json: only the first entry is used (1)"]
 
 
 def test_what_names_no_file_is_left_out(tmp_path: Path):
@@ -164,7 +164,7 @@ def test_a_missing_list_is_reported(tmp_path: Path):
     remarks, broken = ReasonCounter(), ReasonCounter()
     assert read_info(tmp_path, "kernels", ReasonCounter(), remarks, broken) == {}
     assert broken.reasons == ()
-    assert str(remarks.reasons[0]).startswith("1 list of kernels whose file is missing, so they have no dates")
+    assert str(remarks.reasons[0]).startswith("1 list of kernels whose file is missing, so the kernels have no dates")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
