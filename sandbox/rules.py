@@ -26,7 +26,7 @@ class RuleSettings(ClosedModel):
     free_disk_bytes: int = Field(
         default=500_000_000,
         ge=0,
-        description="stop a script that writes files when less than this many bytes are free on the disk (0: never)",
+        description="stop a script that writes files when fewer than this many bytes are free on the disk (0: never)",
     )
 
 

@@ -35,7 +35,7 @@ class Usefulness:
             call = session.exec(select(ModelCall).where(ModelCall.run_id == run_id)).first()
         self._is_used = event is not None
         if call is not None:
-            self._why = "earlier starts produced no usable answer"
+            self._why = "no answer was usable before the run was restarted"
 
     def ensure(self, role: str) -> None:
         """Ask nothing more for a role whose answers cannot be used.
@@ -77,9 +77,9 @@ class Usefulness:
         return None if self._is_used else self._why
 
     def _sentence(self, count: int, reason: str | None, role: str | None = None) -> str:
-        return f"{count} consecutive answers{f' from the {role}' if role else ''} were unusable; the last: {reason}"
+        return f"{count} consecutive answers{f' from the {role}' if role else ''} were unusable; the last problem: {reason}"
 
 
 def why_unusable(prompt: Prompt[Any], text: str) -> str | None:
     """Return why an answer that was read is of no use: one to a prompt with a tool that holds no command."""
-    return "it had no command" if tool_of(prompt) is not None and command_in(text) is None else None
+    return "it contained no command" if tool_of(prompt) is not None and command_in(text) is None else None

@@ -20,13 +20,13 @@ def _name(value: str) -> str:
             "environment variable, a systemd credential or a file, and give its name here, such as SLACK_URL"
         )
     if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,63}", value):
-        raise ValueError("must be the name of a variable or of a systemd credential, such as SLACK_URL")
+        raise ValueError("must be the name of an environment variable or systemd credential, such as SLACK_URL")
     return value
 
 
 def _kind(value: str) -> str:
     if value not in kinds():
-        raise ValueError(f"is not a kind of notification; the kinds are {', '.join(sorted(kinds()))}")
+        raise ValueError(f"is not a kind of notification; choose from {', '.join(sorted(kinds()))}")
     return value
 
 
@@ -89,7 +89,7 @@ class NotifySection(BaseModel):
         default=30.0,
         gt=0,
         allow_inf_nan=False,
-        description="seconds to wait after the first failure; doubled after each further failure",
+        description="wait after the first failure, in seconds; doubled after each further failure",
     )
     longest_pause: float = Field(
         default=3600.0, gt=0, le=30 * 86_400, description="maximum wait after a failure, in seconds"

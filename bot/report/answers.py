@@ -132,7 +132,7 @@ def _next_steps(data: ReportData) -> Iterator[str]:
     if result.misconfigured:
         yield "Correct the model's key or name and run the bot again: `bot doctor` checks both."
     elif result.no_answer:
-        yield "Test the model with `bot doctor`: it gave no usable answer."
+        yield "The model gave no usable answer: test it with `bot doctor`."
     elif result.status != "finished":
         yield "Run `bot resume` with this run's folder to continue; finished work is kept."
     if any(finding.verdict == "suspicious" for finding in result.doubts):

@@ -30,7 +30,7 @@ Python {python}; packages: {packages}.
 """
 
 _BLEND = """
-This is an ensemble: run each script in its own folder and combine the predictions in their `submission.csv`.
+This is an ensemble: run each script in its own folder and combine the predictions in the `submission.csv` files.
 
 | script | weight |
 |---|---|

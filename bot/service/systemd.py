@@ -37,7 +37,7 @@ def service_state() -> tuple[str, list[str]] | None:
     properties = dict(line.split("=", 1) for line in output.splitlines())
     problems = list(file_problems(Path("/")))
     if properties["NRestarts"] != "0":
-        problems.append(f"systemd restarted it {properties['NRestarts']} times: `journalctl -u {SERVICE} -e` shows why")
+        problems.append(f"the service restarted {properties['NRestarts']} times: see `journalctl -eu {SERVICE}`")
     return properties["ActiveState"], problems
 
 
@@ -49,7 +49,7 @@ def file_problems(root: Path) -> Iterator[str]:
     command = re.search(r"^ExecStart=(\S+)", (rebase(root, UNITS) / SERVICE).read_text(encoding="utf-8"), re.MULTILINE)
     files = unit_files(root, Path(command[1] if command else "/"), {})
     if any((path.read_text(encoding="utf-8") if path.exists() else None) != text for path, text in files.items()):
-        yield "its units are from a different version of the bot: run `bot service install`"
+        yield "the units are from a different version of the bot: run `bot service install`"
     keys = (credentials / name for name in ("KAGGLE_API_TOKEN", "kaggle.json"))
     if not any(key.is_file() and key.stat().st_size for key in keys):
         yield "no Kaggle key: run `bot keys set KAGGLE_API_TOKEN --service`"

@@ -122,7 +122,7 @@ def _check_items(folder: RunFolder, run_id: str, model: ScriptedModel) -> Iterat
         "logged an experiment", bool(scores), f"scores: {', '.join(f'{score:.5g}' for score in scores)}"
     )
     better = len(scores) > 1 and scores[-1] < scores[0]
-    yield AgentCheckItem("improved its score", better, "the last is better" if better else "no later score is better")
+    yield AgentCheckItem("improved its score", better, f"{'the last' if better else 'no later'} score is better")
     yield AgentCheckItem("ended cleanly", reason == "its coder finished", reason or "the lab did not start")
     tokens = (charged.prompt_tokens, charged.cached_tokens, charged.completion_tokens, charged.cost_usd)
     counts_of_model = (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, _PRICE.cost(usage))

@@ -148,9 +148,9 @@ def id_of(
     shared = [name for name in train.header if name != target and all(name in table.header for table in tables)]
     for table in tables:
         shared = _code_columns(table, shared)
-    words = next(iter(shared), None)
-    hint = "" if words is None else f"; to use `{words}`, whose values are distinct, pass --id {words}"
-    detected.add("id", f"no column looks like an id, so rows are numbered{hint}", "likely" if words else "sure")
+    column = next(iter(shared), None)
+    hint = "" if column is None else f"; to use `{column}`, whose values are distinct, pass --id {column}"
+    detected.add("id", f"no column looks like an id, so rows are numbered{hint}", "likely" if column else "sure")
     return None
 
 

@@ -127,12 +127,12 @@ class Pushes:
             finally:
                 await asyncio.to_thread(shutil.rmtree, folder, True)
             notebook = self._record(row, "uploaded", data_set=ref)
-            raise self._later("Kaggle is processing its weights", notebook.at)
+            raise self._later("Kaggle is processing the weights", notebook.at)
         if status.failed:
-            raise self._failed(row, f"Kaggle could not process its weights: {status.name.lower()}")
+            raise self._failed(row, f"Kaggle could not process the weights: {status.name.lower()}")
         if status is not DataSetStatus.READY:
             raise self._later(
-                "Kaggle is processing its weights", notebook.at if notebook else self._context.clock.now()
+                "Kaggle is processing the weights", notebook.at if notebook else self._context.clock.now()
             )
         return ref
 
@@ -217,7 +217,7 @@ class Pushes:
     def _ensure_shown(self, notebook: NotebookState) -> None:
         """Raise NotebookRuns if what was sent last may be there, though Kaggle does not show it yet."""
         if self._context.clock.now() < notebook.at + _GRACE:
-            raise self._later("Kaggle does not show it yet", notebook.at)
+            raise self._later("Kaggle does not show the notebook yet", notebook.at)
 
     def _record(self, row: Submission, stage: Stage, **facts: str) -> NotebookState:
         with self._context.store.write() as tx:

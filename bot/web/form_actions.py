@@ -72,5 +72,5 @@ def _field(form: Mapping[str, str], name: str, choices: tuple[str, ...] = ()) ->
     if not (value := form.get(name, "").strip()):
         raise UsageError(f"missing field in the form: {name}")
     if choices and value not in choices:
-        raise UsageError(f"the form's {name} must be one of {', '.join(choices)}")
+        raise UsageError(f"the form field {name} must be one of {', '.join(choices)}")
     return value

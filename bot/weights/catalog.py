@@ -74,8 +74,8 @@ def load_catalog(folder: Path) -> tuple[Weights, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{own_list} cannot be read: {error}") from error
     names = [weights.name for weights in weights_list]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise UsageError(f"{own_list}: names already used in this file or in the package's list: {', '.join(twice)}")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"{own_list}: names already taken here or in the package's list: {', '.join(repeated)}")
     return weights_list
 
 

@@ -44,7 +44,7 @@ class Timeouts(ClosedModel):
 class KaggleSection(ClosedModel):
     """Kaggle's address and the limits on requests; the key is never stored in a settings file."""
 
-    url: str = Field(default=KAGGLE, description="API address; in a rehearsal, the one that `bot rehearse` prints")
+    url: str = Field(default=KAGGLE, description="API address (in a rehearsal, the address printed by `bot rehearse`)")
     hosts: tuple[str, ...] = Field(
         default=(), description="additional hosts allowed for downloads and uploads", examples=[["storage.example"]]
     )

@@ -61,7 +61,7 @@ def changes(folder: Path, competition: str, states: Mapping[str, Any], now: date
         if change is not None:
             yield change
     for error in unread:
-        key = "notes from " + clean(os.path.relpath(error.filename, root)) + " on"
+        key = "notes from " + clean(os.path.relpath(error.filename, root)) + " onward"
         keys.add(key)
         if key not in states:
             yield Change(key, {"unread": True}, problem=f"cannot be read: {error.strerror}")

@@ -194,6 +194,6 @@ def _check_rows(rows: Iterator[tuple[int, list[str]]], name: str, header: tuple[
             problems.add(name, message, line, kind="ragged rows")
         elif usage is not None and cells[usage] not in _USAGES:
             problems.add(
-                name, f"`{USAGE}` is {cells[usage][:40]!r}, not Public, Private or Ignored", line, kind="usage"
+                name, f"`{USAGE}` is {cells[usage][:40]!r}; it must be Public, Private or Ignored", line, kind="usage"
             )
     return length

@@ -59,7 +59,7 @@ def mle_live(
     out: Annotated[Path, typer.Option(help="folder for the new snapshots")],
     undated_at: Annotated[
         Literal["deadline"] | None,
-        typer.Option(help="date undated posts, such as all comments, at the deadline (default: hide them)"),
+        typer.Option(help="use the deadline as the date of undated posts (default: hide these posts)"),
     ] = None,
     competition: Annotated[
         list[str] | None, typer.Option(metavar="SLUG", help="import only this competition; can be repeated")

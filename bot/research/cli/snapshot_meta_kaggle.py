@@ -75,7 +75,7 @@ def import_meta_kaggle(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="folder of MLE-bench's prepared data, or of snapshots with data and answers; required for replays"
+            help="folder with MLE-bench's prepared data, or with snapshots that have data and answers; required for replays"
         ),
     ] = None,
     package: Annotated[Path | None, typer.Option(help="folder mlebench/competitions (only for MLE-bench data)")] = None,

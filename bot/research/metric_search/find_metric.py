@@ -81,7 +81,7 @@ def _by_sample_alone(question: MetricQuestion) -> FoundMetric:
         direction="minimize" if question.board_lower_is_better else "maximize",
         explanation=f"{OWN_GRADER} scores submissions because the true values are unknown; the leaderboard shows the direction",
         params={"predictions": kind},
-        notes=(f"{OWN_GRADER} scores the sample submission {answer.score:.6g}",),
+        notes=(f"{OWN_GRADER} gives the sample submission a score of {answer.score:.6g}",),
     )
 
 

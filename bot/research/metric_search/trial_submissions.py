@@ -159,7 +159,7 @@ def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmissio
 def _of_lists(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmission]:
     for length in (3, 5, 12, 30):
         among = partial(_among, pool=_words(truth), length=length, rng=rng)
-        yield TrialSubmission(f"{length} words, true and false, in any order", _edit_cells(truth, among))
+        yield TrialSubmission(f"{length} correct and incorrect words in any order", _edit_cells(truth, among))
 
 
 def _words(truth: Cells) -> list[str]:

@@ -32,7 +32,7 @@ def _topic_order(answers: ProbeAnswers) -> ProbeFinding:
 def _sticky(answers: ProbeAnswers) -> ProbeFinding:
     flags = [t.is_sticky for t in answers.read("topics", TopicPage).topics]
     if True not in flags or False not in flags:
-        return unsure("the topics are either all sticky or all not sticky")
+        return unsure("either all topics are sticky or none are")
     return finding(flags == sorted(flags, reverse=True), f"{sum(flags)} sticky of {len(flags)} topics")
 
 
@@ -157,7 +157,7 @@ def _environment(answers: ProbeAnswers) -> ProbeFinding:
     page = answers.read(name, SearchPage)
     facts = facts_on(page, competition.slug)
     if facts is None:
-        return finding(False, "a search for its title does not find the competition")
+        return finding(False, "a search for the competition's title does not find it")
     agrees = facts.only_allow_kernel_submissions == competition.is_kernels_submissions_only
     text = f"isEnvironmentEvaluation is {str(facts.is_environment_evaluation).lower()}"
     return finding(agrees, f"{text}; the notebooks-only flags {'agree' if agrees else 'disagree'}")

@@ -112,9 +112,9 @@ def _check(snapshots: Sequence[Snapshot], faults: Faults) -> None:
     if not snapshots:
         raise UsageError("no snapshots to simulate")
     slugs = Counter(s.card.slug for s in snapshots)
-    twice = [slug for slug, count in slugs.items() if count > 1]
-    if twice:
-        raise UsageError(f"competition {twice[0]} is listed twice")
+    repeated_slugs = [slug for slug, count in slugs.items() if count > 1]
+    if repeated_slugs:
+        raise UsageError(f"competition {repeated_slugs[0]} is listed twice")
     unknown = sorted(faults.competitions() - slugs.keys())
     if unknown:
         raise UsageError(f"a fault names the unknown competition {unknown[0]}; known: {', '.join(slugs)}")

@@ -287,8 +287,8 @@ def _survey(name: str, rows: _Rows, deadline: float) -> _Survey:
         survey.notes.append(f"{_rows_are(len(footer))} skipped at the end as a footer: {text[:40]}")
     if len(short) > max(1, _MAX_SHORT_SHARE * survey.rows) or (short and survey.rows < 1 / _MAX_SHORT_SHARE):
         raise TableError(
-            f"{name}:{short[0]}: the row has fewer cells than the header, which has {width}; "
-            f"this is true of {len(short):,} of {survey.rows:,} rows"
+            f"{name}:{short[0]}: {len(short):,} of {survey.rows:,} rows have fewer cells than the header, which has {width}; "
+            "this row is the first"
         )
     if short:
         share = f"{len(short):,} of {survey.rows:,} rows"

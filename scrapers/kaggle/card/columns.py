@@ -36,8 +36,8 @@ def read_columns(tables: Tables, overrides: CardOverrides) -> Columns:
     if len(set(header)) != len(header) or "" in header or len(header) < 2:
         return Columns(open=f"the header of {sample.name} is not usable: {', '.join(header)!r}")
     names = (overrides.id_column, *key, *(overrides.prediction_columns or ()))
-    if wrong := [name for name in names if name and (name not in header or names.count(name) > 1)]:
-        return Columns(open=f"{wrong[0]!r} is named twice or is not a column of {sample.name}", proposed=header)
+    if invalid_names := [name for name in names if name and (name not in header or names.count(name) > 1)]:
+        return Columns(open=f"{invalid_names[0]!r} is named twice or is not a column of {sample.name}", proposed=header)
     free = [name for name in header if name not in key and name not in (overrides.prediction_columns or ())]
     why_id, why_predictions = "", ""
     identifier = overrides.id_column or (free[0] if overrides.prediction_columns and len(free) == 1 else None)

@@ -203,7 +203,7 @@ def _metric(
                 FieldFinding(OWN_GRADER, evidence_text),
                 [],
             )
-        reason = f"the grader does not state it, and {board.description}"
+        reason = f"the grader does not state the direction, and {board.description}"
         return None, FieldFinding(None), [Missing(evidence.slug, "direction", reason, 'direction = "maximize"')]
     if overrides.metric is None or overrides.metric not in metrics:
         return None, FieldFinding(None), [_missing_metric(evidence, columns, metrics, overrides, board)]
@@ -242,9 +242,9 @@ def _missing_metric(
         reason = f"{overrides.metric!r} is not a supported metric"
     elif evidence.fields.evaluation_metric:
         kaggle_name = evidence.fields.evaluation_metric
-        reason = f"Kaggle calls it {kaggle_name!r}, and {board.description}; the evaluation page may say more"
+        reason = f"Kaggle calls the metric {kaggle_name!r}, and {board.description}; the evaluation page may say more"
     else:
-        reason = f"only Kaggle's evaluation page names it; {board.description}"
+        reason = f"only Kaggle's evaluation page names the metric; {board.description}"
     if (proposal := proposed_by_field(evidence, columns, metrics)) is not None and overrides.metric is None:
         name, params = proposal
         params_line = f"\n{toml_line('metric_params', params)}" if params else ""

@@ -36,12 +36,12 @@ class PollingSettings(ClosedModel):
     outputs: Interval = _every(6 * _HOUR, "output files of public notebooks (to detect copies)")
     max_outputs_per_cycle: int = Field(default=25, ge=1, description="maximum number of notebooks to check per cycle")
 
-    grouping_window: float = Field(default=_MINUTE, ge=0, description="maximum seconds to read early to group requests")
+    grouping_window: float = Field(default=_MINUTE, ge=0, description="read this many seconds early to group requests")
     retry: Interval = Field(default=2 * _MINUTE, description="wait after a failure, in seconds; doubled each time")
     max_retry: Interval = Field(default=30 * _MINUTE, description="maximum wait after a failure, in seconds")
     refusal_backoff: Interval = Field(default=6 * _HOUR, description="wait after Kaggle rejects a request, in seconds")
 
-    overlap: float = Field(default=10 * _MINUTE, ge=0, description="overlap of a list's consecutive reads, in seconds")
+    overlap: float = Field(default=10 * _MINUTE, ge=0, description="overlap between reads of the same list, in seconds")
     max_pages: int = Field(default=500, ge=1, description="maximum number of pages to read from a list")
     max_topics_per_cycle: int = Field(default=30, ge=1, description="maximum number of topics to read per cycle")
     max_rereads_per_cycle: int = Field(default=2, ge=1, description="maximum number of idle topics to reread per cycle")

@@ -48,7 +48,7 @@ def test_an_address_in_the_file_is_refused_with_why_and_is_not_repeated(tmp_path
     [
         ('services = ["slack"]', "name of a variable"),
         ('services = ["A", "A"]', "each name may be listed only once"),
-        ('digest = ["rank"]', "is not a kind of notification; the kinds are .*leaderboard.rank"),
+        ('digest = ["rank"]', "is not a kind of notification; choose from .*leaderboard.rank"),
         ("digest_hours = []", "must not be empty"),
         ("digest_hours = [24]", "at most 23"),
         ('quiet = "22-7"', "must be two times of day, such as 22:00-07:00"),

@@ -257,7 +257,7 @@ BROKEN = {
     "a torn row": (
         lambda folder: write(folder / "train.csv", ["person_id", "pays"], [["p1", "1"], ["p2"]]),
         {},
-        "train.csv:3: the row has fewer cells than the header, which has 2",
+        "train.csv:3: 1 of 2 rows have fewer cells than the header, which has 2; this row is the first",
     ),
     "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: unknown metric; did you mean rmse?"),
     "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse requires numbers, but the target `pays` contains"),

@@ -177,7 +177,7 @@ def test_plain_numbers_stay_as_they_are_written(tmp_path):
         ("", "is empty"),
         ("a,b\n", "no rows"),
         ("a,b\n1,2\n3,4,5\n6,7\n", "t.csv:3: the row has 3 cells"),
-        ("a,b\n1,2\n3\n6,7\n", "t.csv:3: the row has fewer cells"),
+        ("a,b\n1,2\n3\n6,7\n", "t.csv:3: 1 of 3 rows have fewer cells"),
         (
             'a,b,c\nx,"6 inch,2\n' + "y,z,3\n" * 4 + 'x,7 inch",2\n',
             "t.csv:2: an unclosed quote extends over the next 4 rows",

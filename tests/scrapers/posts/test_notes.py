@@ -150,7 +150,7 @@ async def test_a_file_that_is_gone_stays_as_it_was_known(folder: Folder) -> None
     assert folder.texts() == ["text"]
     folder.path.rmdir()
     count, (sentence,) = await folder.read(START + HOUR)
-    assert (count, sentence) == (0, "notes from . on cannot be read: No such file or directory")
+    assert (count, sentence) == (0, "notes from . onward cannot be read: No such file or directory")
     assert await folder.read(START + HOUR) == (0, [])
     folder.write("b.md", "more")
     assert await folder.read(START + 2 * HOUR) == (1, [])

@@ -42,7 +42,7 @@ def dates_of(board: LeaderboardCsv, dates: Dates | None) -> Dates:
     if board.span is not None:
         first, last = board.span
         dated = sum(entry.submitted_at is not None for entry in board.entries)
-        source = f"first and last `submissionDate` in {LEADERBOARD} (in {dated:,} of {len(board.entries):,} entries)"
+        source = f"first and last `submissionDate` in {LEADERBOARD} ({dated:,} of {len(board.entries):,} entries)"
         return Dates(first, last, source)
     if dates is None:
         reason = "has no `submissionDate`: pass the competition's dates with --enabled-at and --deadline"
@@ -179,7 +179,7 @@ class BenchImport:
         if answers is None or problems.problems:
             raise SnapshotError(problems.problems)
         omitted = lay_out(
-            files, folder, answers, lambda count: self.progress(place.slug, f"laying out files, {count:,} so far")
+            files, folder, answers, lambda count: self.progress(place.slug, f"preparing files: {count:,} so far")
         )
         metric = self._metric(files, columns, board, folder)
         self.progress(place.slug, "checking")

@@ -91,7 +91,7 @@ def read_thread(text: str) -> DiscussionThread | None:
 DISCUSSIONS_FOLDER = "discussions"
 KERNELS_FOLDER = "kernels"
 FROM = "MLE-Live"
-DATED = f"{FROM}; undated, so the deadline is used as its date"
+DATED = f"{FROM}; undated, so the deadline is used as the date"
 """The `source` of a row that was given the deadline as its time."""
 _KERNEL_FIELDS = tuple(name for name, field in KernelRow.model_fields.items() if field.is_required())
 """Fields that a row must have; null: unknown."""
