@@ -55,7 +55,7 @@ def test_auto_takes_docker_first_and_describes_its_image() -> None:
 
 def test_auto_without_engine_and_bubblewrap_takes_a_process_for_trusted_code_alone(no_engine, no_bwrap) -> None:
     assert isinstance(choose("auto", trusted=True), ProcessSandbox)
-    with pytest.raises(UsageError, match=r"bwrap is not installed: .* --sandbox process"):
+    with pytest.raises(UsageError, match=r"bwrap is not installed: .*`process` provides no isolation"):
         choose("auto", trusted=False)
 
 

@@ -81,7 +81,7 @@ def too_few(competitions: int, comparisons: int) -> str:
         return ""
     needed = min_competitions(comparisons)
     return (
-        f"To find a difference significant at {LEVEL:.0%}, run at least {needed} competitions, or compare fewer pairs."
+        f"To find a significant difference (at {LEVEL:.0%}), run at least {needed} competitions or compare fewer pairs."
     )
 
 

@@ -66,7 +66,7 @@ def test_the_doctor_says_whether_services_are_there_and_can_be_used(monkeypatch:
     assert next(check_notify(NotifySection())).status == "warning"
     section = NotifySection(services=("HOOK_URL",))
     missing = next(check_notify(section))
-    assert (missing.status, "names HOOK_URL" in str(missing.fix)) == ("fails", True)
+    assert (missing.status, "lists HOOK_URL" in str(missing.fix)) == ("fails", True)
     monkeypatch.setenv("HOOK_URL", "nosuch://hunter2secret")
     wrong = next(check_notify(section))
     assert (wrong.status, "hunter2secret" in str(wrong)) == ("fails", False)

@@ -46,7 +46,7 @@ def test_an_address_in_the_file_is_refused_with_why_and_is_not_repeated(tmp_path
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('services = ["slack"]', "name of a variable"),
+        ('services = ["slack"]', "name of an environment variable"),
         ('services = ["A", "A"]', "each name may be listed only once"),
         ('digest = ["rank"]', "is not a kind of notification; choose from .*leaderboard.rank"),
         ("digest_hours = []", "must not be empty"),

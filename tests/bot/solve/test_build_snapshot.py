@@ -656,7 +656,7 @@ def test_dates_are_read_as_the_test_table_has_them_where_the_training_table_leav
 def test_names_of_the_test_table_that_differ_in_case_are_those_of_the_training_table(folder, tmp_path):
     write(folder / "test.csv", ["Person_ID", "Visits", "colour"], rows(10, 40, answers=False))
     snapshot, shown = grown(folder, tmp_path)
-    assert shown["target"].startswith("`pays`") and "is `visits` of train.csv" in shown["note"]
+    assert shown["target"].startswith("`pays`") and "is `visits` in train.csv" in shown["note"]
     assert list(table(snapshot.data / "test.csv")[0]) == ["person_id", "visits", "colour"]
 
 

@@ -258,7 +258,7 @@ def test_years_in_order_are_dates_and_others_are_numbers(tmp_path):
 def test_a_date_that_may_be_read_in_two_ways_is_read_as_other_columns_are_and_said(tmp_path):
     dates = ["05/02/2019", "02/01/2019", "04/06/2019"]
     table, rows = read(tmp_path, "day,x\n" + "".join(f"{date},1\n" for date in dates))
-    assert rows[0][0] == "2019-05-02" and "either order: 05/02/2019 was read as 2019-05-02" in table.notes[0]
+    assert rows[0][0] == "2019-05-02" and "is ambiguous: 05/02/2019 was read as 2019-05-02" in table.notes[0]
     table, rows = read(tmp_path, "day;x\n" + "".join(f"{date};1,5\n" for date in dates))
     assert rows[0] == ["2019-02-05", "1.5"]
     table, rows = read(tmp_path, "day,end\n" + "".join(f"{date},31/01/2019\n" for date in dates))
@@ -267,4 +267,4 @@ def test_a_date_that_may_be_read_in_two_ways_is_read_as_other_columns_are_and_sa
 
 def test_a_single_date_and_time_may_be_read_in_two_ways(tmp_path):
     table, rows = read(tmp_path, "day,x\n05/02/2019 10:00,1\n,2\n,3\n")
-    assert rows[0][0] == "2019-05-02 10:00:00" and "either order" in table.notes[0]
+    assert rows[0][0] == "2019-05-02 10:00:00" and "is ambiguous" in table.notes[0]

@@ -164,7 +164,7 @@ sandbox = "process"
         ),
         (
             ('"process"\n', '"process"\n[run.budget]\nmoney = 2.0\n[budget]\nmoney = 3.0\n'),
-            "12: budget.money must be at least 6: one competition with one seed takes 3 runs of 2 USD",
+            "12: budget.money must be at least 6: one competition with one seed takes 3 runs, which cost up to 2 USD each",
         ),
     ],
 )
@@ -226,10 +226,10 @@ def test_a_competition_is_begun_only_if_the_budget_covers_all_of_its_agents() ->
     assert refusal(BenchBudget(money=0.3), BenchSpending(0.0, 0.1), BenchSpending(0.0, 0.2)) is None
     assert 0.1 + 0.2 > 0.3, "by a rounding error"
     assert refusal(budget, BenchSpending(451.0, 0.0), BenchSpending(180.0, 0.0)) == (
-        "the next competition's runs need up to 3 min 00 s, but only 2 min 29 s of the bench's 10 min 00 s is left"
+        "the next competition's runs need up to 3 min 00 s, but only 2 min 29 s of the bench's budget of 10 min 00 s is left"
     )
     assert refusal(budget, BenchSpending(0.0, 3.5), BenchSpending(0.0, 3.0)) == (
-        "the next competition's runs need up to $3.00, but only $2.50 of the bench's $6.00 is left"
+        "the next competition's runs need up to $3.00, but only $2.50 of the bench's budget of $6.00 is left"
     )
     assert refusal(BenchBudget(), BenchSpending(1e9, 1e9), BenchSpending(1e9, 1e9)) is None
 
@@ -253,7 +253,7 @@ def test_a_dry_run_lists_the_runs_and_begins_none(bot: Bot, place: Path) -> None
     assert sum("to do" in line for line in lines) == 11
     assert sum("finished" in line for line in lines) == 2
     assert "12 runs in" in done.stdout
-    assert "This plan has 2 competitions. On fewer than 7 competitions, no difference can be significant" in done.stdout
+    assert "This plan has 2 competitions. To find a significant difference (at 5%), run at least 7" in done.stdout
     assert "take up to 11 min 00 s" in done.stdout.replace("\n", " ")
     assert "budget: 9 min 00 s of wall time, 9 min 50 s used" in done.stdout
     told = [json.loads(line) for line in bot("bench", place / "plan.toml", "--dry-run", "--json").stdout.splitlines()]

@@ -173,7 +173,7 @@ def test_runs_that_differ_in_more_than_the_agent_are_pointed_out() -> None:
         "1 run exceeded the time limit, probably",
         "different time limits: 1 min 00 s, 5 h 00 min",
         "signals: asof, collected",
-        "clocks on wine",
+        "clock times on wine",
         "sandbox",
     ):
         assert words in cautions

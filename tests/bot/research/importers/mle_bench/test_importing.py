@@ -253,7 +253,7 @@ def test_a_sample_submission_of_another_name_gets_the_usual_one(tmp_path: Path) 
     config.write_text(config.read_text().replace("public/sample_submission.csv", "public/sampleSubmission.csv"))
     (public / "sample_submission.csv").write_text("another table\n1\n")
     outcome = imported(tmp_path)["sums"]
-    assert outcome.omitted == ("sample_submission.csv is not the graded sample submission (sampleSubmission.csv)")
+    assert outcome.omitted == ("sample_submission.csv is not the graded sample submission (sampleSubmission.csv)",)
     assert files(tmp_path / "out/sums/data") == {"sample_submission.csv", "train.csv", "test.csv"}
 
 
@@ -448,7 +448,7 @@ def test_a_training_table_whose_ids_are_the_tests_makes_no_label_public(tmp_path
     write_table(public / "train.csv", ("id", "text", "toxicity"), [(row, f"c {row}", row % 5) for row in range(60)])
     outcome = imported(tmp_path, finds("grade.py"))["renamed"]
     assert (outcome.status, outcome.omitted) == ("imported", ())
-    assert "answers.csv provides 'toxicity', 'identity'" in outcome.notes[0]
+    assert "the grader uses 'toxicity', 'identity' from answers.csv" in outcome.notes[0]
 
 
 WRONG: dict[str, tuple[tuple[str, ...], list[tuple[object, ...]], list[tuple[object, ...]]]] = {
@@ -471,7 +471,7 @@ def test_a_class_or_a_prediction_is_never_taken_for_an_id(tmp_path: Path, what: 
     write_competition(tmp_path, "wrong", header=header, answers=answers, sample=sample, grader="grade = None\n")
     outcome = imported(tmp_path)["wrong"]
     assert outcome.status == "failed"
-    assert "no column identifies the same rows as answers.csv: by 'id'" in problems_of(outcome)
+    assert "no column identifies the same rows as answers.csv: matched by 'id'" in problems_of(outcome)
 
 
 def test_a_prediction_that_is_the_same_everywhere_is_no_part_of_a_key(tmp_path: Path) -> None:

@@ -43,10 +43,10 @@ def test_a_relative_folder_still_has_its_competitions_name(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("id: !!python/object/apply:os.getcwd []\n", "is not valid UTF-8 YAML"),
+        ("id: !!python/object/apply:os.getcwd []\n", "is not valid YAML"),
         ("- a list\n", "dictionary"),
         ("id: x\ndataset: {answers: a}\n", "field `dataset.sample_submission`: is missing"),
-        ("\x00", "is not valid YAML"),
+        ("\x00", "is not valid UTF-8 YAML"),
         ("id: !!timestamp x\n", "is not valid UTF-8 YAML"),
         ("id: !!int ''\n", "is not valid UTF-8 YAML"),
     ],
