@@ -205,7 +205,7 @@ async def open_context(
         )
         # A separate worker, so that no score and no command of a lab waits for a blend.
         blender = await stack.enter_async_context(aclosing(Worker(idle_seconds=_BLENDER_IDLE, nice=_BLENDER_NICE)))
-        similarity = await stack.enter_async_context(open_similarity(settings.knowledge_base, say))
+        similarity = await stack.enter_async_context(open_similarity(settings.knowledge_base, settings.weights, say))
         holdout = await executor.view("holdout")
         suspicious = [finding.sentence for finding in await executor.check_data() if finding.verdict == "suspicious"]
         with stopwatch.measure("views"):
@@ -293,4 +293,4 @@ def _retriever(
     for problem in base.problems:
         say(f"skipped a knowledge base entry: {problem}")
     task = TaskQuery(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
-    return Retriever(task, base, similarity, asker, steps, plan.id, clock, settings.knowledge)
+    return Retriever(task, base, similarity, asker, steps, plan.id, clock, say, settings.knowledge)

@@ -1,6 +1,6 @@
 """Similarity by sentence embeddings: a process apart loads the model, so that the bot's own never loads torch.
 
-Where the settings name none, or where they fail, words are compared.
+Where there is no model, or where it fails, words are compared.
 """
 
 import asyncio
@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from bot.knowledge.settings import KnowledgeSettings
@@ -15,6 +16,8 @@ from bot.knowledge.similarity import TextSimilarity, WordSimilarity
 from scrapers.posts.line_child import LineChild
 from state.errors import InfrastructureFailure
 
+_MODEL = "all-minilm-l6-v2"
+"""The weights that embed texts where the settings name no model."""
 _PROGRAM = Path(__file__).with_name("embedding_process.py")
 _FIRST_SECONDS, _SECONDS = 300.0, 120.0
 """Limits of the first answer, for which torch and the model are loaded, and of each later one."""
@@ -79,10 +82,18 @@ class _EitherSimilarity:
 
 
 @asynccontextmanager
-async def open_similarity(settings: KnowledgeSettings, say: Callable[[str], None]) -> AsyncIterator[TextSimilarity]:
-    """Open what compares texts, and close it afterwards; its process, if it has one, starts with the first query."""
-    if settings.backend == "bm25" or settings.model is None:
+async def open_similarity(
+    settings: KnowledgeSettings, weights: Path | None, say: Callable[[str], None]
+) -> AsyncIterator[TextSimilarity]:
+    """Open what compares texts, and close it afterwards; its process, if it has one, starts with the first query.
+
+    Without a model in the settings it is the one pulled into the folder of weights, if sentence-transformers is installed.
+    """
+    model, is_installed = settings.model, settings.python or find_spec("sentence_transformers")
+    if model is None and is_installed and weights is not None and (weights / _MODEL).is_dir():
+        model = weights / _MODEL
+    if model is None:
         yield WordSimilarity()
         return
-    async with aclosing(EmbeddingSimilarity(settings.model, settings.python)) as embeddings:
+    async with aclosing(EmbeddingSimilarity(model, settings.python)) as embeddings:
         yield _EitherSimilarity(embeddings, say)

@@ -1,6 +1,7 @@
 """Retrieval as AutoMind has it (arXiv 2506.10974, 3.1.2): label the task, search within each label, keep the order of labels."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.knowledge.base import KnowledgeBase
@@ -25,8 +26,8 @@ TRICKS: tuple[EntryKind, ...] = ("trick", "lesson")
 _MAX_ENTRIES = 5
 """Entries that one prompt is given."""
 _MOST_IN_LAB = 12
-_VARIETY = 3
-"""Times as many papers among which drafts get different ones."""
+_POOL = 25
+"""The best-fitting entries, of which each search of a run shows others."""
 _DESCRIPTION, _PREVIEW = 4_000, 1_500
 """Characters of a task's description and of the preview of its data: its beginning says what the task is."""
 
@@ -89,16 +90,13 @@ class Retriever:
     steps: Steps
     run_id: str
     clock: Clock
+    say: Callable[[str], None]
     mode: KnowledgeMode = "clock"
     """Which entries a search may show: none later than the clock, unless all are."""
 
     async def papers(self, node: int, topic: str = "") -> RetrievedEntries:
-        """Return papers for a node that is a draft, others than earlier drafts saw; raises as `Asker.ask`.
-
-        What fits is three times as many as one is shown; once all of them were shown, they come again. Papers on other kinds of
-        data alone are left out.
-        """
-        return await self._search("papers", PAPERS, node, topic, _MAX_ENTRIES, varies=True)
+        """Return papers for a node that is a draft; raises as `Asker.ask`."""
+        return await self._search("papers", PAPERS, node, topic, _MAX_ENTRIES)
 
     async def tricks(self, node: int, topic: str = "") -> RetrievedEntries:
         """Return tricks, and lessons of own runs, for a node that improves what it is about; raises as `Asker.ask`."""
@@ -107,10 +105,9 @@ class Retriever:
     async def for_lab(self, node: int, topic: str = "") -> RetrievedEntries:
         """Return a dozen entries of all kinds for a lab, known by its first node's number.
 
-        Its coder picks among them by the index, so that labels by rules do: no lab waits for a model to label the task. Entries
-        on other kinds of data alone, such as texts where the task is a table, are left out.
+        Its coder picks among them by the index, so that labels by rules do: no lab waits for a model to label the task.
         """
-        return await self._search("lab", (*TRICKS, *PAPERS), node, topic, _MOST_IN_LAB, by_rules=True)
+        return await self._search("entries", (*TRICKS, *PAPERS), node, topic, _MOST_IN_LAB, by_rules=True)
 
     async def _search(
         self,
@@ -121,25 +118,32 @@ class Retriever:
         limit: int,
         *,
         by_rules: bool = False,
-        varies: bool = False,
     ) -> RetrievedEntries:
+        """Return of the entries that fit best those that earlier searches of this name showed least.
+
+        Entries on other kinds of data alone, such as texts where the task is a table, are left out.
+        """
+
         async def search() -> RetrievedEntries:
             as_of = None if self.mode == "all" else self.clock.as_of()
-            base = () if self.mode == "none" else self.base.visible(self.task.competition, as_of)
-            visible = [entry for entry in base if entry.kind in kinds]
-            if not visible:
+            if self.mode == "none":
                 return RetrievedEntries()
+            visible = [e for e in self.base.visible(self.task.competition, as_of) if e.kind in kinds]
             query = f"{topic}\n{self.task.query}"
             by_words = f"{self.task.query}\n{self.task.preview[:_PREVIEW]}"
-            labels = labels_in(by_words) if by_rules else await self._labels()
-            if by_rules or varies:
-                visible = [entry for entry in visible if _suits(entry, labels)]
-            if varies:
-                searches = self.steps.all(_RETRIEVAL, part=name).values()
-                earlier = {entry.id for search in searches for entry in search.entries}
-                fitting = await rank_entries(visible, labels, query, self.similarity, _VARIETY * limit)
-                visible = [entry for entry in fitting if entry.id not in earlier] or fitting
-            return RetrievedEntries(tuple(await rank_entries(visible, labels, query, self.similarity, limit)))
+            labels = labels_in(by_words) if by_rules or not visible else await self._labels()
+            data = _data(labels)
+            suitable = [entry for entry in visible if _suits(_data(entry.labels), data)]
+            searches = self.steps.all(_RETRIEVAL, part=name).values()
+            if not searches and not any(_data(entry.labels) for entry in suitable):
+                self.say(f"the knowledge base has no {name} on this kind of task yet")
+            shown = Counter(entry.id for search in searches for entry in search.entries)
+            pool = await rank_entries(suitable, labels, query, self.similarity, _POOL)
+            entries = list[Entry]()
+            for times in sorted({shown[entry.id] for entry in pool}):
+                level = [entry for entry in pool if shown[entry.id] == times]
+                entries += await rank_entries(level, labels, query, self.similarity, limit - len(entries))
+            return RetrievedEntries(tuple(entries))
 
         def save(tx: Transaction, result: RetrievedEntries) -> None:
             facts = [
@@ -172,22 +176,27 @@ async def rank_entries(
     """Return the entries that fit best, those of earlier labels first.
 
     Within a label those go first that name it earlier among their own, then by similarity. A label brings at most half of all,
-    so that the second one has a say; one that no entry has brings what its top category has. Without any label similarity
-    alone decides.
+    so that the second one has a say, unless the others bring less; one that no entry has brings what its top category has.
+    Without any label similarity alone decides.
     """
     scores = await similarity.scores(query, [entry.searched for entry in entries])
     pairs = sorted(zip(scores, entries, strict=True), key=lambda pair: (-pair[0], pair[1].id))
     by_score = [entry for _, entry in pairs]
     picks: dict[str, Entry] = {}
-    for label in task_labels:
-        new = [entry for entry in _within(by_score, label) if entry.id not in picks]
-        picks |= {entry.id: entry for entry in new[: (limit + 1) // 2]}
+    for most in ((limit + 1) // 2, limit):
+        for label in task_labels:
+            new = [entry for entry in _within(by_score, label) if entry.id not in picks]
+            picks |= {entry.id: entry for entry in new[:most]}
     return list((picks or {entry.id: entry for entry in by_score}).values())[:limit]
 
 
-def _suits(entry: Entry, task_labels: Sequence[str]) -> bool:
+def _data(labels: Sequence[str]) -> set[str]:
+    """Return the kinds of data that labels name; none where they are on methods for any."""
+    return {_top(label) for label in labels} - {"method"}
+
+
+def _suits(entry_data: set[str], task_data: set[str]) -> bool:
     """Return whether an entry is on data of the task's kind, or on a method for any data; true where no kind is known."""
-    entry_data, task_data = ({_top(label) for label in labels} - {"method"} for labels in (entry.labels, task_labels))
     return not entry_data or not task_data or not entry_data.isdisjoint(task_data)
 
 

@@ -2,9 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from state.closed import ClosedModel
 from state.settings_paths import SettingsPath
@@ -19,12 +19,9 @@ class KnowledgeSettings(ClosedModel):
     dir: SettingsPath | None = Field(
         default=None, description="folder for your own entries (default: user data folder)", examples=["knowledge"]
     )
-    backend: Literal["bm25", "embeddings"] = Field(
-        default="bm25", description="how texts are compared: by words, or by embeddings (requires `model`)"
-    )
     model: SettingsPath | None = Field(
         default=None,
-        description="folder with the sentence-transformers model for embeddings",
+        description="folder with a sentence-transformers model for embeddings (default: the weights' own, once pulled)",
         examples=["weights/all-minilm-l6-v2"],
     )
     python: SettingsPath | None = Field(
@@ -32,12 +29,6 @@ class KnowledgeSettings(ClosedModel):
         description="Python interpreter with sentence-transformers, for embeddings (default: the bot's)",
         examples=["embeddings/bin/python"],
     )
-
-    @model_validator(mode="after")
-    def _has_a_model(self) -> Self:
-        if self.backend == "embeddings" and self.model is None:
-            raise ValueError("the embeddings backend requires a model: set `model` to its folder")
-        return self
 
     @property
     def folder(self) -> Path:

@@ -89,10 +89,7 @@ class AutoMindBriefing(Briefing):
         if base is None or not action.knowledge:
             return RetrievedEntries()
         if action.kind == "draft":
-            entries = await base.papers(node)
-            if not entries.entries:
-                self._context.say(f"node {node}: the knowledge base has no papers on this kind of task yet")
-            return entries
+            return await base.papers(node)
         return await base.tricks(node, topic=attempt(self._context, action.parents[0]).plan)
 
 

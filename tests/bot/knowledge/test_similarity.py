@@ -47,18 +47,19 @@ async def test_scores_lie_between_0_and_1_and_keep_the_order_of_texts(query, tex
 
 async def test_words_are_compared_where_embeddings_cannot_be_had(tmp_path):
     said = []
-    settings = KnowledgeSettings(backend="embeddings", model=tmp_path / "no-model", python=sys.executable)
-    async with open_similarity(settings, said.append) as similarity:
+    settings = KnowledgeSettings(model=tmp_path / "no-model", python=sys.executable)
+    async with open_similarity(settings, None, said.append) as similarity:
         scores = [await similarity.scores("birds", ["birds sing", "masks"]) for _ in range(2)]
     assert scores[0] == scores[1] == await WordSimilarity().scores("birds", ["birds sing", "masks"])
     assert len(said) == 1
     assert "no such folder" in said[0]
 
 
-async def test_words_are_compared_where_the_interpreter_is_missing(tmp_path):
+async def test_the_pulled_model_is_used_and_words_where_its_interpreter_is_missing(tmp_path):
     said = []
-    settings = KnowledgeSettings(backend="embeddings", model=tmp_path, python=tmp_path / "no-python")
-    async with open_similarity(settings, said.append) as similarity:
+    settings = KnowledgeSettings(python=tmp_path / "no-python")
+    (tmp_path / "all-minilm-l6-v2").mkdir()
+    async with open_similarity(settings, tmp_path, said.append) as similarity:
         assert (await similarity.scores("birds", ["birds sing"]))[0] > 0
     assert said
 

@@ -101,8 +101,8 @@ async def test_ideas_of_one_answer_are_compared_with_each_other(by_letters: Embe
 
 async def test_words_are_compared_where_there_are_no_embeddings_or_they_fail(tmp_path: Path) -> None:
     pool, text = {1: "naive Bayes on word counts", 2: "boosted trees"}, "Naive Bayes on the counts of words"
-    missing, said = KnowledgeSettings(backend="embeddings", model=tmp_path / "no-model"), list[str]()
-    async with open_similarity(missing, said.append) as failing:
+    missing, said = KnowledgeSettings(model=tmp_path / "no-model"), list[str]()
+    async with open_similarity(missing, None, said.append) as failing:
         assert failing.of_meaning
         for similarity in (WordSimilarity(), failing):
             found = await repetitions(similarity, list(pool.values()), [text])

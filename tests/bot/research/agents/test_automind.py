@@ -56,7 +56,7 @@ def told() -> Told:
 
 def with_knowledge(context: RunContext, *entries: Entry) -> RunContext:
     task, base = TaskQuery("tiny-table", "Tiny", "Tell labels apart.", "log_loss"), KnowledgeBase(entries)
-    services = (context.asker, context.steps, RUN, context.clock)
+    services = (context.asker, context.steps, RUN, context.clock, context.say)
     return replace(context, knowledge=Retriever(task, base, WordSimilarity(), *services))
 
 

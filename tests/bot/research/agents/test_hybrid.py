@@ -80,7 +80,7 @@ async def test_a_run_in_labs_is_wide_with_papers_then_deep_with_tricks_from_its_
     ):
         store, asker, steps = opened.store, opened.asker, opened.steps
         task = TaskQuery(snapshot.card.slug, "Tiny", "A table.", "log loss")
-        found = Retriever(task, base, WordSimilarity(), asker, steps, RUN, clock)
+        found = Retriever(task, base, WordSimilarity(), asker, steps, RUN, clock, opened.say)
         context = replace(opened, spending=money, knowledge=found)
         await SolutionSearch(context, hybrid(context)).run()
         tree = load_tree(context)
