@@ -89,9 +89,9 @@ async def open_similarity(
 
     Without a model in the settings it is the one pulled into the folder of weights, if sentence-transformers is installed.
     """
-    model, is_installed = settings.model, settings.python or find_spec("sentence_transformers")
-    if model is None and is_installed and weights is not None and (weights / _MODEL).is_dir():
-        model = weights / _MODEL
+    model = settings.model
+    if weights and (weights / _MODEL).is_dir() and (settings.python or find_spec("sentence_transformers")):
+        model = model or weights / _MODEL
     if model is None:
         yield WordSimilarity()
         return

@@ -119,21 +119,16 @@ class Retriever:
         *,
         by_rules: bool = False,
     ) -> RetrievedEntries:
-        """Return of the entries that fit best those that earlier searches of this name showed least.
-
-        Entries on other kinds of data alone, such as texts where the task is a table, are left out.
-        """
+        """Return, of what fits best and is not on other kinds of data alone, what such searches showed least."""
 
         async def search() -> RetrievedEntries:
             as_of = None if self.mode == "all" else self.clock.as_of()
-            if self.mode == "none":
-                return RetrievedEntries()
             visible = [e for e in self.base.visible(self.task.competition, as_of) if e.kind in kinds]
             query = f"{topic}\n{self.task.query}"
             by_words = f"{self.task.query}\n{self.task.preview[:_PREVIEW]}"
             labels = labels_in(by_words) if by_rules or not visible else await self._labels()
             data = _data(labels)
-            suitable = [entry for entry in visible if _suits(_data(entry.labels), data)]
+            suitable = [e for e in visible if not data or not (own := _data(e.labels)) or own & data]
             searches = self.steps.all(_RETRIEVAL, part=name).values()
             if not searches and not any(_data(entry.labels) for entry in suitable):
                 self.say(f"the knowledge base has no {name} on this kind of task yet")
@@ -193,11 +188,6 @@ async def rank_entries(
 def _data(labels: Sequence[str]) -> set[str]:
     """Return the kinds of data that labels name; none where they are on methods for any."""
     return {_top(label) for label in labels} - {"method"}
-
-
-def _suits(entry_data: set[str], task_data: set[str]) -> bool:
-    """Return whether an entry is on data of the task's kind, or on a method for any data; true where no kind is known."""
-    return not entry_data or not task_data or not entry_data.isdisjoint(task_data)
 
 
 def _top(label: str) -> str:
