@@ -103,10 +103,7 @@ class Retriever:
         return await self._search("tricks", TRICKS, node, topic, _MAX_ENTRIES)
 
     async def for_lab(self, node: int, topic: str = "") -> RetrievedEntries:
-        """Return a dozen entries of all kinds for a lab, known by its first node's number.
-
-        Its coder picks among them by the index, so that labels by rules do: no lab waits for a model to label the task.
-        """
+        """Return a dozen entries of all kinds for a lab, named by its first node; it picks, so rules label the task."""
         return await self._search("entries", (*TRICKS, *PAPERS), node, topic, _MOST_IN_LAB, by_rules=True)
 
     async def _search(
