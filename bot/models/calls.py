@@ -187,12 +187,7 @@ class Calls:
     ) -> None:
         """Log and charge a call in one transaction, which waits for an unavailable database, as the call was paid."""
         spends.spend(money=reply.cost_usd or 0.0, calls=1, tokens=reply.usage.new_tokens)
-        usage_fields: dict[str, Any] = {
-            "prompt_tokens": reply.usage.prompt_tokens,
-            "cached_tokens": reply.usage.cached_tokens,
-            "completion_tokens": reply.usage.completion_tokens,
-            "cost_usd": reply.cost_usd,
-        }
+        usage_fields: dict[str, Any] = {**asdict(reply.usage), "cost_usd": reply.cost_usd}
         fields: dict[str, Any] = {"role": attempt.role, "model": reply.model, "node": attempt.node, **usage_fields}
 
         def write(tx: Transaction) -> None:

@@ -31,10 +31,10 @@ _MARK = re.compile(
     r"|\A\s*Here(?:'s| is) my thought process:|(?P<closing><channel\|>|<\|inner_suffix\|>|<(?:unused|ctrl)95>"
     r"|<\|im_start\|>answer\b|\nHere(?:'s| is) my response:))|(?<=[:,=(\[{])\s?\"(?:[^\"\\\n]|\\.)*+\""
     rf"|<(?P<argument>{_PARAMETER}|{_ARG}value)\b[^<>]*>(?s:.*?)</(?P=argument)>"
-    r"|(?P<hidden><!--(?! ?[^<>]{,60}-->)|\{#|^/\*|^:::(?=\W*think|\W*reason))|(?P<shown>-->|#\}|\*/|^:::)"
-    r"|(?P<line>^)?(?:(?P<bracket>\\?[<\[{(◁⟨⟦〈《«【＜]|&lt;){1,2}+(?:(?:!--|[%#]) ?|[|｜])?"
+    r"|(?P<hidden>(?:<|\{+)!--(?! ?[^<>\n]{,60}-->)|\{#|^/\*|^:::(?=\W*think|\W*reason))|(?P<shown>--[>}]+|#\}|\*/|^:::)"
+    r"|(?P<line>^)?(?:(?P<bracket>\\?[<\[{(◁⟨⟦«【＜]|&(?:lt|#60);){1,2}+(?:(?:!--|[%#]) ?|[|｜])?"
     r"(?P<slash>(?<=\\end\{)|[/\\]\s?|end[_ ▁](?:of[_ ▁])?)?(?:(?:begin|start)[_ ▁](?:of[_ ▁])?)?(?P<name>[^\W\d_][\w:.-]{1,40}?)"
-    r"(?:[_ ](?:start|begin)|(?P<end>[_ ]end|\s?/))?(?:\s[^<>\n]{0,200}?)?(?: ?(?:--|%)|[|｜])?(?:\\?[>\]})▷⟩⟧〉》»】＞]|&gt;)+:?"
+    r"(?:[_ ](?:start|begin)|(?P<end>[_ ]end|\s?/))?(?:\s[^<>\n]{,200}?)?(?: ?(?:--|%)|[|｜])?(?:\\?[>\]})▷⟩⟧»】＞]|&\S{2,3};)+:?"
     rf"|(?(line){_MARGIN}(?:(?!\d)[\w'-]++ ?){{1,5}}+{_MARGIN}(?:(?<!>)(?=$|[{{`])|(?<=:))|(?!))))(?(quote)(?![\"'`\\]))"
 )
 """Code, marks of Apertus, Gemma and Granite, arguments of calls, tags of any name, comments, and lines that may head others."""
@@ -46,7 +46,7 @@ _SECTION = re.compile(
 _HEADING = re.compile(
     rf"(?i)[\W\d_]*(?:step[\W\d]+)?(?:(?:my|the|actual|corrected|revised|better|new)[ _])?(?P<final>final[ _]?|最终)?"
     rf"(?:(?:\w+_)?(?:answer|response|solution|command|script|code)|final|revised|action(?=\W*$)|答案|回答|命令"
-    rf"|(?:done|end(?: of)?)[ _]{_REASONING})[\W\d_]*"
+    rf"|(?:done|end(?: of)?)[ _]{_REASONING}|(?<=\[)(?:output|result)(?=\]))[\W\d_]*"
 )
 """Lines over reasoning, and over the answer itself."""
 _BEFORE = re.compile(

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, AliasPath, BaseModel, Field, ValidationError
 
 from bot.models import Message, Usage
 from bot.models.commands import command_in
@@ -44,33 +45,22 @@ class Reply:
     """Why it broke off midway: then the text is a part of it, and its tokens are estimated."""
 
 
-class _Foreign(BaseModel):
-    """Servers add fields of their own, and leave many out."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
 _Tokens = Annotated[int, Field(ge=0, le=_MOST_TOKENS)]
 
 
-class _Details(_Foreign):
-    cached_tokens: _Tokens | None = None
+class _Usage(BaseModel):
+    """The tokens that an endpoint reports; servers leave many fields out, and add others."""
 
-
-class _Usage(_Foreign):
     prompt_tokens: _Tokens | None = Field(None, validation_alias=AliasChoices("prompt_tokens", "input_tokens"))
     completion_tokens: _Tokens | None = Field(None, validation_alias=AliasChoices("completion_tokens", "output_tokens"))
-    prompt_tokens_details: _Details | None = None
-    prompt_cache_hit_tokens: _Tokens | None = None
-    """DeepSeek's name for the cached ones."""
-    cache_read_input_tokens: _Tokens | None = None
-    """Anthropic's, which gateways in front of it pass on."""
-
-    @property
-    def cached(self) -> int:
-        """Tokens of the prompt that were cached."""
-        named = self.prompt_tokens_details and self.prompt_tokens_details.cached_tokens
-        return named or self.prompt_cache_hit_tokens or self.cache_read_input_tokens or 0
+    cached_tokens: _Tokens | None = Field(
+        None,
+        validation_alias=AliasChoices(
+            "prompt_cache_hit_tokens",  # DeepSeek's
+            "cache_read_input_tokens",  # Anthropic's, which gateways in front of it pass on
+            AliasPath("prompt_tokens_details", "cached_tokens"),
+        ),
+    )
 
 
 def decode_answer(body: bytes) -> object:
@@ -136,25 +126,16 @@ def _with_commands(answer: str, native: Sequence[object], tool: Tool) -> str:
     return text_of_calls(prose, calls, tool) if calls and command_in(prose) is None else answer
 
 
-def _reported(usage: object) -> _Usage | None:
-    """Return the reported tokens; None if they cannot be read, for which no answer is lost."""
-    try:
-        return _Usage.model_validate(usage)
-    except ValidationError:
-        return None
-
-
 def read_usage(content: object, messages: Sequence[Message], text: str) -> tuple[Usage, bool]:
     """Return the tokens that an endpoint reports, and whether any were not reported, or wrongly, and so are estimated."""
-    reported = _reported(content)
-    reported_size, got = (reported.prompt_tokens, reported.completion_tokens) if reported else (None, None)
-    prompt_tokens = reported_size if reported_size is not None else sum(estimated_tokens(m.content) for m in messages)
-    usage = Usage(
-        prompt_tokens=prompt_tokens,
-        completion_tokens=got if got is not None else estimated_tokens(text),
-        cached_tokens=min(reported.cached, prompt_tokens) if reported else 0,
-    )
-    return usage, reported_size is None or got is None
+    reported = _Usage()
+    with suppress(ValidationError):
+        reported = _Usage.model_validate(content)
+    size, got = reported.prompt_tokens, reported.completion_tokens
+    prompt_tokens = sum(estimated_tokens(m.content) for m in messages) if size is None else size
+    cached = min(reported.cached_tokens or 0, prompt_tokens)
+    usage = Usage(prompt_tokens, estimated_tokens(text) if got is None else got, cached)
+    return usage, size is None or got is None
 
 
 def status_inside(error: object) -> int:

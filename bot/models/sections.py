@@ -53,18 +53,9 @@ def _role(name: str) -> str:
 
 
 ROLES = (
-    "analyst",
-    "proposer",
-    "coordinator",
-    "coder",
-    "retriever",
-    "reviewer",
-    "reporter",
-    "planner",
-    "improver",
-    "analyzer",
+    "analyst", "proposer", "coordinator", "coder", "retriever", "reviewer", "reporter", "planner", "improver", "analyzer",
     "verifier",
-)
+)  # fmt: skip
 """The roles in which models are asked."""
 Roles = dict[Annotated[str, AfterValidator(_role)], str]
 Prices = dict[str, Price]
