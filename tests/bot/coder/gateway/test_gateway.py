@@ -193,7 +193,7 @@ async def test_a_limit_is_named_as_the_endpoint_names_it_and_no_higher_than_it_t
         assert (await it.ask()).status == 200
         assert it.ledger.entries == 1
     limits = [came.body.get("max_tokens") or came.body["max_completion_tokens"] for came in it.upstream.came]
-    assert limits == [8_000, 8_000, 4_000]
+    assert limits == [8_000, 8_000, 5_000]
 
 
 @pytest.mark.parametrize(("text", "said"), [("x" * 40_000, 1), ("data:image/png;base64," + "x" * 40_000, 0), ("x", 0)])
