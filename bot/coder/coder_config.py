@@ -161,7 +161,7 @@ class CoderSection(ClosedModel):
     )
     environment: Annotated[dict[str, str], AfterValidator(_environment)] = Field(
         default={},
-        description="environment variables for the agent, without keys: the agent needs none, and could read them",
+        description="environment variables for the agent; do not include keys: the agent needs none, and could read them",
         examples=[{"AGENT_TELEMETRY": "off"}],
     )
     dialect: Dialect | None = Field(

@@ -128,7 +128,7 @@ def _obstacles(
         except UsageError as error:
             yield Finding(slug, "fails", str(error), f"fix it, or set a different grader under [competitions.{slug}]")
     if settings.notes is not None and not os.access(settings.notes, os.R_OK | os.X_OK):
-        fix = f"create it, make it readable for the bot's user, or set a different folder under [competitions.{slug}]"
+        fix = f"create it, make it readable by the bot's user, or set a different folder under [competitions.{slug}]"
         yield Finding(slug, "warning", f"cannot read the notes folder {settings.notes}", fix)
 
 

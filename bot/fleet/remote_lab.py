@@ -169,5 +169,5 @@ class RemoteLab:
                 _LOG.warning("a lab on fleet node %s was lost: %s", self._files.title, error)
             self._alive = False
             self._files.slot.lost |= isinstance(error, SlotLost)
-            reason = f"fleet node {self._files.title} was lost, with any changes to work/ that had not been copied back"
+            reason = f"fleet node {self._files.title} was lost, along with any changes to work/ that had not been copied back"
             raise LabDied(reason) from error

@@ -195,7 +195,7 @@ def log_uncaught(log: BoundLogger) -> Callable[[], None]:
     def in_thread(args: threading.ExceptHookArgs) -> None:
         if args.exc_value is not None and args.exc_type is not SystemExit:
             name = args.thread.name if args.thread else None
-            log.error("unexpected error: a thread ended", thread=name, exc_info=args.exc_value)
+            log.error("a thread ended unexpectedly", thread=name, exc_info=args.exc_value)
 
     def unraisable(args: "UnraisableHookArgs") -> None:
         if args.exc_value is not None:

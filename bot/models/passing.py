@@ -105,7 +105,7 @@ class PassingClient:
             async for piece in response.aiter_raw():
                 length += len(piece)
                 if length > max_bytes:
-                    raise ModelUnavailable(f"the endpoint's answer is longer than {max_bytes:,} bytes")
+                    raise ModelUnavailable(f"the endpoint's response is longer than {max_bytes:,} bytes")
                 if redacted := stream.pass_on(piece):
                     yield redacted
         except HTTPError as error:

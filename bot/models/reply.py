@@ -73,7 +73,7 @@ def decode_answer(body: bytes) -> object:
     except ValueError:
         # Some gateways send white space while the model thinks, so that an answer cut off then holds nothing else.
         if body.lstrip()[:1] in (b"{", b""):
-            raise ModelUnavailable("the endpoint's answer was cut off in transit") from None
+            raise ModelUnavailable("the endpoint's response was cut off in transit") from None
         return None
     content = content[0] if isinstance(content, list) and len(content) == 1 else content
     if isinstance(content, dict) and "choices" not in content:  # gateways put it into an object of their own

@@ -65,13 +65,15 @@ def _came_of(run: RunRecord, credits: Credits) -> dict[str, dict[str, int]]:
             "with a suggestion": sum(bool(row.suggestions) for row in run.analyses),
             "used by an idea": sum(bool(post.ideas) for post in read),
             "used by a draft": sum(bool(post.drafts) for post in read),
-            "used by a draft with a gain": sum(not gaining_drafts.isdisjoint(post.drafts) for post in read),
+            "used by a draft that improved the score": sum(not gaining_drafts.isdisjoint(post.drafts) for post in read),
         },
         "proposer": {
             "ideas": len(run.ideas),
             "no longer offered": sum(idea.state != "live" for idea in run.ideas),
             "used by a draft": sum(bool(drafts) for drafts in drafts_of),
-            "used by a draft with a gain": sum(not gaining_drafts.isdisjoint(drafts) for drafts in drafts_of),
+            "used by a draft that improved the score": sum(
+                not gaining_drafts.isdisjoint(drafts) for drafts in drafts_of
+            ),
         },
         "coordinator": {
             "drafts": len(run.drafts),

@@ -223,7 +223,7 @@ class Download:
                     self._check_size(None, size)
                     looked_at = size
                 if limit is not None and size > limit:
-                    raise DownloadFailed(f"{self.name} has more than the {limit} bytes in the list")
+                    raise DownloadFailed(f"{self.name} is larger than the {limit} bytes given in the list")
                 file.write(chunk)
                 self.progress(size, limit or total)
         expected = limit or total

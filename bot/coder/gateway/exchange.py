@@ -18,7 +18,7 @@ from state.errors import ModelUnavailable
 
 NAME = "gateway"
 """Of the prompt, and of its step."""
-_TIMED_OUT = "the endpoint's answer exceeded its time limit"
+_TIMED_OUT = "the endpoint's response exceeded its time limit"
 _BETWEEN = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _MOST_EVENT = 4 * 1024 * 1024
 _SLACK = 1.5
@@ -107,7 +107,7 @@ class Exchange:
         self._heard = PartialAnswer()
         if answer.kind != STREAM:
             return await self._read_whole(answer)
-        broken = "the endpoint's answer was interrupted"
+        broken = "the endpoint's response was interrupted"
         try:
             async with asyncio.timeout_at(answer.ends) as self._limit:
                 await self._stream(answer)
@@ -122,7 +122,7 @@ class Exchange:
         finally:
             self._limit = None
         if not self.begun:
-            raise ModelUnavailable("the endpoint's answer was empty")
+            raise ModelUnavailable("the endpoint's response was empty")
         if not self._heard.ended:
             await self._connection.send(self._dialect.error_event(broken))
         await self._connection.end()
@@ -138,7 +138,7 @@ class Exchange:
             self._dialect.read_answer(self._heard, body)
         if not self._heard.ended:
             raise NotACompletion(
-                f"the endpoint's answer does not match the format of {self._dialect.path}: does the endpoint support this path?"
+                f"the endpoint's response does not match the format of {self._dialect.path}: does the endpoint support this path?"
             )
         self.begun = True
         await self._connection.begin(200, "application/json")
@@ -196,7 +196,7 @@ async def split_events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, No
             del buffer[: end.end()]
             searched = 0
         if len(buffer) > _MOST_EVENT:
-            raise ModelUnavailable(f"an event in the endpoint's answer is longer than {_MOST_EVENT:,} bytes")
+            raise ModelUnavailable(f"an event in the endpoint's response is longer than {_MOST_EVENT:,} bytes")
     if buffer.strip():
         yield bytes(buffer) + b"\n\n"
 

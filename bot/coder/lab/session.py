@@ -185,7 +185,7 @@ class AgentSession:
             return _CODER_DONE if time.monotonic() > self._done_at + _GRACE else None
         if gateway.over is not None:
             return str(gateway.over)
-        return "its time was up" if self.seconds_left() <= 0 else gateway.closed
+        return "it ran out of time" if self.seconds_left() <= 0 else gateway.closed
 
     def _end_of_lab(self, result: CommandResult, gateway: Gateway, turns_taken: int) -> tuple[str | None, str]:
         """Return why the lab is over, its agent having ended by itself; else how it failed."""

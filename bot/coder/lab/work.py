@@ -251,7 +251,7 @@ class Work:
                 return f"all its {self.settings.turns} turns were used up"
             seconds_left = self._seconds_left()
             if seconds_left <= 0:
-                return "its time was up"
+                return "it ran out of time"
             if (stale := self._stale()) is not None:
                 return stale
             if prose >= (_MOST_PROSE_ALONE if self.assignment.alone else _MOST_PROSE):
@@ -264,7 +264,7 @@ class Work:
                         conversation.prompt(), role="coder", name=f"turn:{turn}{'+' * refusals}", node=self.number
                     )
             except TimeoutError:
-                return "its time was up"
+                return "it ran out of time"
             except ModelRefused as error:
                 refusals += 1
                 if refusals == _MOST_REFUSED:

@@ -42,8 +42,8 @@ def audit(
     record = {"run": run_id, "passed": result.passed, **counts, "findings": list(result.findings)}
     verdict = "passed" if result.passed else f"FAILED: {len(result.findings)} finding(s)"
     scope = (
-        f"checked {result.prompts} prompts with {result.items} dated items against {result.posts_after_clock} posts from "
-        f"after the clock time and {result.label_rows} hidden answers"
+        f"checked {result.prompts} prompts with {result.items} dated items for {result.posts_after_clock} later posts and "
+        f"{result.label_rows} hidden answers"
     )
     print_result(record, *result.findings, f"{verdict}; {scope}", json=json)
     if not result.passed:

@@ -109,7 +109,7 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
     if not whole and len(runs.contenders) > 1:
         yield "No combination of competition and seed was run by all contenders, so the figures come from different competitions"
     elif used_count < len(all_results):
-        yield f"The comparison omits {plural(len(all_results) - used_count, 'run')} without a counterpart from every contender"
+        yield f"The comparison omits {plural(len(all_results) - used_count, 'run')}, which some contenders have no pair for"
     yield from runs.incomplete
     limits = {duration(result.time_limit) for result in all_results if result.time_limit is not None}
     if len(limits) > 1:

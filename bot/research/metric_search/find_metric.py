@@ -73,7 +73,9 @@ def _by_sample_alone(question: MetricQuestion) -> FoundMetric:
     if answer.score is None:
         raise SnapshotError([Problem(OWN_GRADER, None, f"gives no score for the sample submission: {answer.fault}")])
     if question.board_lower_is_better is None:
-        reason = "cannot show whether lower scores are better; neither can the answers or the leaderboard's order"
+        reason = (
+            "does not show whether lower scores are better, and neither the answers nor the leaderboard's order does"
+        )
         raise SnapshotError([Problem(OWN_GRADER, None, reason)])
     kind = "text" if numbers(_cells(table.columns(columns), len(columns))) is None else "number"
     return FoundMetric(

@@ -44,7 +44,7 @@ def features(tables: dict[str, Any]) -> tuple[list[FilePart], list[str]]:
     frames = [hasattr(value, "columns") for value in tables.values()]
     if any(frames):
         if not all(frames):
-            raise LabError("train, validation and test must either all be data frames or none of them")
+            raise LabError("train, validation and test must all be data frames, or none of them may be")
         return _frames(tables)
     return [_feature_part(role, value) for role, value in tables.items()], []
 

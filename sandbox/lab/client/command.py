@@ -87,7 +87,7 @@ def _parser() -> _Parser:
     def command(name: str, text: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
 
-    log = command("log", "log an experiment by its predictions; the engine scores and compares it")
+    log = command("log", "log an experiment's predictions; the engine scores and compares it")
     log.add_argument("name", metavar="NAME", help="name of the experiment")
     log.add_argument(
         "--oof", metavar="FILE", help="out-of-fold predictions for the training rows, in the order of folds.csv (.npy)"

@@ -50,7 +50,7 @@ class PollingSettings(ClosedModel):
         default=14 * _DAY, description="maximum seconds between reads of an idle topic"
     )
     max_lookups_per_cycle: int = Field(
-        default=20, ge=1, description="maximum lookups per cycle of topics or notebooks that are missing from a sweep"
+        default=20, ge=1, description="maximum number of lookups per cycle for topics or notebooks missing from a sweep"
     )
     max_kernels_per_cycle: int = Field(default=30, ge=1, description="maximum number of notebooks to read per cycle")
     max_kernels_per_day: int = Field(default=150, ge=1, description="maximum number of notebooks to read per UTC day")

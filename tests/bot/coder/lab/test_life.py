@@ -172,7 +172,7 @@ async def test_a_lab_ends_with_what_it_logged_though_the_bot_was_away_when_its_t
     async with lived(tmp_path / "run", Interrupted(replies, a_night), agent=timed(time)) as context:
         (row,) = labs(context.store, RUN)
         assert "10368 s left" in turns(context)[0]
-        assert row.reason == "its time was up"
+        assert row.reason == "it ran out of time"
         assert load_tree(context)[2].valid
 
 
@@ -191,7 +191,7 @@ async def test_a_command_is_ended_when_the_labs_time_is_over(tmp_path: Path) -> 
         (row,) = labs(context.store, RUN)
         (seen,) = turns(context)
         assert "the lab's time is up" in seen and "typed on" not in seen
-        assert row.reason == "its time was up"
+        assert row.reason == "it ran out of time"
         assert load_tree(context)[2].valid
 
 
@@ -284,7 +284,7 @@ async def test_solo_hands_in_what_it_left_though_its_model_is_silent_when_the_ti
         (row,) = labs(context.store, RUN)
         assert context.executor.submission_of(2, "holdout").is_file()
         assert load_tree(context)[2].state == "valid"
-    assert row.reason == "its time was up"
+    assert row.reason == "it ran out of time"
 
 
 class Hesitant(Scripted):

@@ -102,7 +102,7 @@ async def test_an_agent_is_warned_under_its_requests_and_ended_when_its_time_is_
     model = ScriptedModel([logged("one", 0.5), *["sleep 1"] * 30, "sleep 300"])
     async with worked(tmp_path / "run", tiny(), model, partial(strategy, seconds=20.0)) as context:
         row, tree = only_lab(context), load_tree(context)
-    assert row.reason == "its time was up"
+    assert row.reason == "it ran out of time"
     assert tree[2].valid, "what it logged stays"
     warned = ["Your time is nearly up" in request for request in model.requests]
     assert not warned[0] and warned[-1], "in the last fifth of its time"
