@@ -1,7 +1,7 @@
 """Everything that one live run submits, from the choice of a node to the proposal of the final files."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any
 from sqlmodel import col, func, select
 
 from bot.configuration.competition import CompetitionSettings
-from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE
 from bot.evaluation.client.worker import Worker
@@ -149,11 +148,10 @@ class SubmissionService:
         async with self._sending:
             # Sending one may change what holds for a later one, so each is read again when its turn comes.
             for id in [submission.row.id for submission in self._open()]:
-                open_submissions = self._open()
-                submission = next((submission for submission in open_submissions if submission.row.id == id), None)
+                submission = next((submission for submission in self._open() if submission.row.id == id), None)
                 until = self._not_before.get(id)
                 if submission is not None and (until is None or self._now() >= until):
-                    await self._advance(submission, open_submissions)
+                    await self._advance(submission)
 
     async def give_up(self, reason: str) -> None:
         """Send nothing more: withdraw what is not at the site, and refuse requests.
@@ -198,7 +196,7 @@ class SubmissionService:
             decided_nodes = {row.node for row in refused_submissions(session, state.rows)}
             events = session.exec(considered.order_by(col(Event.seq))).all()
         decisions = {event.node: event.data for event in events}
-        if self._baseline_may_wait(state):
+        if self._baseline_may_wait(state, scores):
             decided_nodes.add(BASELINE)
         decided_nodes |= {row.node for row in state.rows if row.status != "withdrawn"}
         going = [scores[row.node] for row in (*state.rows_on_site, *state.open) if row.node in scores]
@@ -215,11 +213,11 @@ class SubmissionService:
                 return None
         return None
 
-    def _baseline_may_wait(self, state: SubmissionState) -> bool:
-        """Return whether better files than the baseline's can be expected before anybody is asked to approve that one."""
+    def _baseline_may_wait(self, state: SubmissionState, scores: Mapping[int, float]) -> bool:
+        """Return whether better files than the baseline's can be expected before you are asked to approve that one."""
         if self._settings.approve == "auto" or state.deadline is None or self._now() > state.deadline - _LAST_DAY:
             return False
-        return all(node.id == BASELINE or node.state == "running" for node in load_tree(self._context).nodes)
+        return scores.keys() == {BASELINE}
 
     def _notify(self, notice: Notice) -> None:
         with self._context.store.write() as tx:
@@ -344,10 +342,10 @@ class SubmissionService:
             key=lambda s: (not s.begun, not s.pushed, not s.wanted_by_owner, -s.score, int(s.row.id)),
         )
 
-    async def _advance(self, submission: _OpenSubmission, open_submissions: Sequence[_OpenSubmission]) -> None:
+    async def _advance(self, submission: _OpenSubmission) -> None:
         """Send, hold, postpone or withdraw a submission, by one more decision right before it goes."""
         row = submission.row
-        if (reason := self._reason_to_withdraw(submission, open_submissions)) is not None:
+        if (reason := self._reason_to_withdraw(submission)) is not None:
             await self._withdraw(row, reason)
             return
         if submission.approval is not None and submission.approval.decision is None:
@@ -374,11 +372,10 @@ class SubmissionService:
         else:
             await self._withdraw(row, decision.reason)
 
-    def _reason_to_withdraw(
-        self, submission: _OpenSubmission, open_submissions: Sequence[_OpenSubmission]
-    ) -> str | None:
+    def _reason_to_withdraw(self, submission: _OpenSubmission) -> str | None:
         """Return why a submission must not be sent, whatever the policy decides; None: it may be."""
-        approval, deadline = submission.approval, self._reviewer.state().deadline
+        approval, state = submission.approval, self._reviewer.state()
+        deadline = state.deadline
         if approval is not None and approval.decision == "refused":
             return _UNWANTED
         if approval is not None and approval.decision is None and deadline is not None and self._now() >= deadline:
@@ -388,7 +385,8 @@ class SubmissionService:
             return f"it was sent {sends} times, but the site does not list it" if sends >= _MOST_SENDS else None
         if submission.pushed or submission.wanted_by_owner:
             return None
-        if any(rival.score > submission.score for rival in open_submissions if not rival.begun):
+        scores, rivals = self._reviewer.scores(), [row for row in state.rows if row.status in ("intended", "confirmed")]
+        if any(scores.get(row.node, submission.score) > submission.score for row in rivals):
             return _OVERTAKEN
         return None
 

@@ -16,6 +16,7 @@ from bot.evaluation.client.worker import Worker
 from bot.submission.rules import accept_rules
 from state.approvals import decide_approval, open_requests, request_submission
 from state.errors import UsageError
+from state.progress import create_node, end_node
 from state.tables import Approval
 from tests.bot.simulator.site.parts import DEADLINE, START, HandClock
 from tests.bot.submission.service_parts import (
@@ -320,10 +321,13 @@ async def test_what_is_held_at_the_end_of_the_competition_is_withdrawn(run: Live
     assert "you had not approved it when the competition ended" in run.notices("submission.failed")[0].body
 
 
-async def test_the_baseline_is_offered_only_once_something_else_was_tried(run: Live) -> None:
+async def test_the_baseline_is_offered_only_once_another_node_has_a_score(run: Live) -> None:
     run.node(1, 0.3)
     deadline = run.clock.now() + timedelta(days=3)
     service = run.service(ASKING.model_copy(update={"deadline": deadline}))
+    with run.store.write() as tx:
+        create_node(tx, RUN, action="draft", id=3, code="print(x)")
+        end_node(tx, RUN, 3, "buggy")
     assert await service.consider() is None
     run.node(2, 0.2)
     assert (await decide(service)).verdict == "hold"
@@ -349,6 +353,18 @@ async def test_a_better_one_is_asked_about_in_place_of_one_that_waits(run: Live)
     assert len(run.notices("approval.asked")) == 1, "it is announced when the first would have been again"
     with pytest.raises(UsageError, match="replaced by a better file; `bot approve 2` submits"), run.store.write() as tx:
         decide_approval(tx, 1, "approved", "ann")
+
+
+async def test_a_held_file_that_is_worse_than_one_that_was_sent_is_withdrawn(run: Live) -> None:
+    run.node(2, 0.3)
+    service = await run.send_best(ASKING)
+    run.node(3, 0.9)
+    with run.store.write() as tx:
+        request_submission(tx, RUN, 3, "ann")
+    await service.consider()
+    await service.send()
+    assert run.states() == [(2, "withdrawn"), (3, "confirmed")]
+    assert (approval(run).decision, run.notices("submission.failed")) == ("moot", [])
 
 
 async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -> None:
