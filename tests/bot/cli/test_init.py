@@ -65,7 +65,7 @@ def test_what_cannot_be_is_refused_before_a_file_is_written(tmp_path: Path) -> N
         assert f"{SLUG}, {TWIN}" in refused(*new, *url) or f"{TWIN}, {SLUG}" in refused(*new, *url)
         near = refused(f"{SLUG[:-1]}", *new, *url)
         assert f"did you mean {SLUG}?" in near
-        assert f"competitions/{SLUG[:-1]}/rules" in near
+        assert f"{site.client.url}/competitions/{SLUG[:-1]}/rules" in near
         assert "set OPENAI_API_KEY" in refused(SLUG, *new, *url, "--model", "openai:x")
         assert "a recording cannot compete" in refused(SLUG, *new, *url, "--model", f"recorded:{tmp_path}")
         Path("bot.toml").write_text("")
