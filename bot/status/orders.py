@@ -1,7 +1,6 @@
 """The owner's orders to a daemon, before or while it runs: what `bot note`, `pause` and `approve` do, and the page's buttons."""
 
 import getpass
-from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +10,7 @@ from bot.configuration.secret_texts import find_secrets
 from bot.status.presence import daemon_clock
 from bot.status.problems import current
 from state.approvals import decide_approval, find_approval, undecided
-from state.clock import SystemClock
+from state.clock import Clock, FastClock, SystemClock
 from state.errors import UsageError
 from state.steering import ControlState, add_note, control, set_control
 from state.store import Store
@@ -74,15 +73,17 @@ def pending_approvals(store: Store) -> list[str]:
     with store.read() as session:
         pending = undecided(session)
         problem_lines = [problem.sentence for problem in current(session) if "bot approve" in problem.sentence]
-        lines = [_approval_line(session, approval, store.clock.now()) for approval in pending]
+        lines = [_approval_line(session, approval, store.clock) for approval in pending]
     return lines + problem_lines
 
 
-def _approval_line(session: Session, approval: Approval, now: datetime) -> str:
+def _approval_line(session: Session, approval: Approval, clock: Clock) -> str:
     run, submission = session.get(Run, approval.run_id), session.get(Submission, (approval.run_id, approval.submission))
     node = None if submission is None else session.get(Node, (approval.run_id, submission.node))
     node_label = f"{run.competition if run else approval.run_id}, node {submission.node if submission else '?'}"
-    minutes = max(0, int((now - approval.asked_at).total_seconds() // 60))
+    # In real time, as a rehearsal's hours are moments to you.
+    speed = clock.speed if isinstance(clock, FastClock) else 1.0
+    minutes = max(0, int((clock.now() - approval.asked_at).total_seconds() / speed // 60))
     score = "" if node is None or node.score is None else f", validation {node.score:.6g}"
     order = f"`bot approve {approval.id}` or `bot approve {approval.id} --refuse`"
     return f"{order}: {node_label}{score}, waiting for {minutes // 60} h {minutes % 60:02d} min: {approval.reason}"

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,11 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import app
 from bot.live.reading.proposals import CardProposal, confirmed, propose
+from bot.status.presence import record_start
 from bot.status.problems import begin
 from bot.submission.rules import RuleLine, note_reading, rules_of
 from state.approvals import answer_request, ask_approval, open_requests
-from state.clock import SystemClock
+from state.clock import FastClock, SystemClock
 from state.errors import UsageError
 from state.progress import create_node, end_node
 from state.series import take_reading
@@ -120,6 +122,13 @@ def test_what_waits_is_listed_with_its_commands(store: Store) -> None:
     assert json.loads(bot("approve", "--json").stdout) == {"waiting": [rules]}
     with pytest.raises(UsageError, match="no submission or competition given"):
         bot("approve", "--rules")
+
+
+def test_in_a_rehearsal_the_wait_is_shown_in_real_time(store: Store) -> None:
+    store.clock = FastClock(datetime.now(UTC), 2000, time.time() - 630)
+    with store.write() as tx:
+        record_start(tx, 1)
+    assert "waiting for 0 h 10 min" in bot("approve").stdout
 
 
 @pytest.mark.usefixtures("store")
