@@ -37,6 +37,7 @@ def render(data: ReportData) -> str:
             words=words,
             test=words.test(result),
             cautions=words.cautions(result),
+            remarks=tuple(words.remarks(result)),
             scripts=[n for n in data.nodes if not n.blend],
             valid_nodes=sum(n.status == "valid" and not n.blend for n in data.nodes),
             found_by_guards=[finding for finding in result.guards if finding.is_doubt],

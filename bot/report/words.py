@@ -290,13 +290,23 @@ def undated_notes(count: int, known: str) -> str:
     return f"{plural(count, 'undated note')} {'is' if count == 1 else 'are'} treated as {known}"
 
 
+def remarks(result: RunResult) -> Iterator[str]:
+    """Yield what explains the figures without casting doubt on them."""
+    if result.live and result.submission_exists and result.score_kind != "private":
+        yield "Private scores decide the result but are not known yet: all figures are from the public leaderboard."
+    if result.stopped_by:
+        yield f"The search stopped early: {result.stopped_by}."
+    if result.notes is not None and result.notes.undated and not result.live:
+        yield f"{undated_notes(result.notes.undated, 'known from the start')}."
+    if (stream := result.stream) is not None and stream.reached < stream.cutoff:
+        yield f"The simulated clock stopped at {moment(stream.reached)}, so the run saw no later posts."
+    if result.note:
+        yield result.note
+
+
 def cautions(result: RunResult) -> list[str]:
     """Return what a reader must know before trusting the figures."""
     texts = []
-    if result.live and result.submission_exists and result.score_kind != "private":
-        texts.append(
-            "Private scores decide the result but are not known yet: all figures are from the public leaderboard."
-        )
     if result.self_reported:
         texts.append(
             "Validation scores are self-reported: scripts print them, and the bot cannot check them. "
@@ -306,8 +316,6 @@ def cautions(result: RunResult) -> list[str]:
         texts.append(f"The model gave no usable answer: {result.no_answer}. The result is the bot's own baseline.")
     if result.misconfigured:
         texts.append("The model was misconfigured, so the run ended early and its result means little.")
-    if result.stopped_by:
-        texts.append(f"The search stopped early: {result.stopped_by}.")
     if result.isolation == "none":
         texts.append("No isolation: scripts could read other files on the machine.")
     if result.baseline_submitted:
@@ -315,17 +323,11 @@ def cautions(result: RunResult) -> list[str]:
         texts.append(f"The baseline was submitted: no later node had {better} CV score.")
     if result.cutoff_note:
         texts.append(result.cutoff_note)
-    if result.notes is not None and result.notes.undated and not result.live:
-        texts.append(f"{undated_notes(result.notes.undated, 'known from the start')}.")
     if result.knowledge.younger:
         texts.append(
             f"Prompts contained knowledge base entries from after the simulated time ({result.knowledge.younger}), so the result "
             "cannot be compared with results from that time."
         )
-    if (stream := result.stream) is not None and stream.reached < stream.cutoff:
-        texts.append(f"The simulated clock stopped at {moment(stream.reached)}, so the run saw no later posts.")
-    if result.note:
-        texts.append(result.note)
     doubts = ((finding.node, finding.guard, finding.verdict, finding.sentence) for finding in result.doubts)
     for node, guards, verdict, sentence in grouped_findings(doubts):
         noun, verb, auxiliary = ("Guards", "warn", "were") if "," in guards else ("A guard", "warns", "was")

@@ -56,10 +56,14 @@ def cautions(**changes: Any) -> list[str]:
     return words.cautions(RunResult.model_validate(BASE | changes))
 
 
-def test_a_clock_that_did_not_arrive_is_a_caution() -> None:
-    (caution,) = cautions(pace="stream", stream=series("2017-12-14T00:00:00Z"))
-    assert caution == "The simulated clock stopped at 2017-12-14 00:00 UTC, so the run saw no later posts."
-    assert cautions(pace="stream", stream=series()) == []
+def test_a_clock_that_did_not_arrive_is_a_remark_and_no_caution() -> None:
+    early, full = (
+        RunResult.model_validate(BASE | {"pace": "stream", "stream": stream})
+        for stream in (series("2017-12-14T00:00:00Z"), series())
+    )
+    (remark,) = words.remarks(early)
+    assert remark == "The simulated clock stopped at 2017-12-14 00:00 UTC, so the run saw no later posts."
+    assert [*words.remarks(full), *words.cautions(early)] == []
 
 
 def test_a_cutoff_after_the_deadline_is_a_caution() -> None:

@@ -148,7 +148,7 @@ def test_the_verdict_on_a_live_run_is_of_the_leaderboard(changes: dict[str, Any]
     assert words.verdict(RunResult.model_validate(BASE | LIVE | changes)) == sentence
 
 
-@pytest.mark.parametrize(("kind", "caution"), [("public", True), ("private", False)])
-def test_a_public_score_comes_with_a_caution(kind: str, caution: bool):
-    found = words.cautions(RunResult.model_validate(BASE | LIVE | {"score_kind": kind}))
-    assert ("Private scores decide the result" in " ".join(found)) is caution
+@pytest.mark.parametrize(("kind", "is_told"), [("public", True), ("private", False)])
+def test_a_public_score_comes_with_a_remark(kind: str, is_told: bool):
+    remarks = words.remarks(RunResult.model_validate(BASE | LIVE | {"score_kind": kind}))
+    assert ("Private scores decide the result" in " ".join(remarks)) is is_told
