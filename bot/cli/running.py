@@ -113,7 +113,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
     if result.selection:
         yield f"final selection: {result.selection.reason}"
     if result.self_reported:
-        yield f"validation scores are self-reported (printed by scripts): {result.self_reported}"
+        yield f"CV scores are self-reported (printed by scripts): {result.self_reported}"
     doubts = ((d.node, d.guard, d.verdict, d.sentence) for d in result.doubts)
     for node, guards, verdict, sentence in grouped_findings(doubts):
         subject = "the data" if node is None else f"node {node}"

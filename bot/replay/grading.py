@@ -33,7 +33,7 @@ async def grade_and_report(
         if not force and (reason := _worse_than_constant(run.context, submission, graded)):
             run.folder.submission.unlink(missing_ok=True)
             submission = replace(
-                submission, source=None, boldest=None, note=f"{reason}; use --force to write it, or a longer --time"
+                submission, source=None, risky_pick=None, note=f"{reason}; use --force to write it, or a longer --time"
             )
             graded = GradedRun(_ungraded(run, 0), graded.nodes)
     return await write_run_files(run, submission, graded, worker)

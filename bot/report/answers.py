@@ -33,7 +33,7 @@ def how_good(result: RunResult) -> Iterator[str]:
 def how_sure(result: RunResult) -> Iterator[str]:
     """Yield how the score compares with what was expected, and what the guards say."""
     if result.self_reported:
-        yield "Uncertain: scripts reported their own validation scores."
+        yield "Uncertain: scripts reported their own CV scores."
     elif result.validation_interval is None:
         yield words.sentence(f"no interval: {result.validation_interval_note or 'none was computed'}")
     else:

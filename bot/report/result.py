@@ -194,9 +194,9 @@ class RunResult(LiveGrade):
     chosen_node: int | None
     prediction_source: str | None
     prediction_note: str
-    safest: FinalFile | None = None
+    conservative_pick: FinalFile | None = None
     """What was submitted."""
-    boldest: FinalFile | None = None
+    risky_pick: FinalFile | None = None
     """Of all that predicts something else, the best by its hold-out score and one standard error; of a replay alone."""
     baseline_submitted: bool = False
     """Whether what was submitted is the engine's work alone: its baseline, or an ensemble of its own models."""
@@ -255,7 +255,7 @@ class RunResult(LiveGrade):
     """How the chosen node was chosen; None: by its hold-out score alone, or the run may go on."""
     selection_regret: float | None = None
     """By how much the chosen node's hidden or public score is worse than the best one."""
-    lost_by_refit: float | None = None
+    refit_regret: float | None = None
     """By how much a refit that was submitted is worse on the hidden test than the scored run's file; below 0: it is better."""
     hidden_scores: Mapping[int, float | None] = {}
     report_error: str | None = NOT_DRAWN

@@ -131,7 +131,7 @@ async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun
         totals, budget, times = context.asker.totals, context.budget, _times(ended_run, record, len(valid))
         share_done = share(len(scripts), budget.steps, times["wall_seconds"], budget.seconds)
         seconds = [record.seconds(script.ended_at) for script in valid if script.ended_at]
-        bold, finished = final.boldest, ended_run.status == "finished"
+        bold, finished = final.risky_pick, ended_run.status == "finished"
         holdout = _hidden(graded, node) if final.source == "refit" else None
         lost = None if hidden is None or holdout is None else context.card.oriented(holdout - hidden)
         new_bests = gains(record, graded.nodes, {candidate.id for candidate in tree.candidates()})
@@ -166,8 +166,8 @@ async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun
             chosen_node=node,
             prediction_source=final.source,
             prediction_note=final.note,
-            safest=None if node is None or final.source is None else _final_file(tree[node], hidden),
-            boldest=None if bold is None else _final_file(tree[bold], _hidden(graded, bold)),
+            conservative_pick=None if node is None or final.source is None else _final_file(tree[node], hidden),
+            risky_pick=None if bold is None else _final_file(tree[bold], _hidden(graded, bold)),
             baseline_submitted=final.source is not None
             and node is not None
             and engines.issuperset(tree.scripts_of(node)),
@@ -200,7 +200,7 @@ async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun
             rank_correlation=graded.rank_correlation,
             selection=selection_of(context) if finished else None,
             selection_regret=graded.selection_regret,
-            lost_by_refit=lost,
+            refit_regret=lost,
             hidden_scores={id: score.score for id, score in graded.nodes.items()},
         )
 

@@ -141,7 +141,7 @@ def blend(result: RunResult) -> str:
     error = "" if ensemble.noise is None else f" ± {ensemble.noise:.2g}"
     members = f"combines {members_in_words(weights)} by {ensemble.space}"
     origin = f"is node {next(iter(weights))}, calibrated" if single else members
-    text = f"node {node} {origin}; its cross-fitted score is {score(ensemble.score)}{error}"
+    text = f"node {node} {origin}; its CV score is {score(ensemble.score)}{error}"
     if ensemble.gain is not None:
         error = "" if ensemble.gain_error is None else f" ± {ensemble.gain_error:.2g}"
         text += f", a gain of {ensemble.gain:+.3g}{error} over its {'uncalibrated' if single else 'best'} member"
@@ -237,7 +237,7 @@ def _verdict(result: RunResult) -> str:
         return f"Nothing was submitted: {result.prediction_note or 'there is no submission'}."
     if result.own_data and result.valid_submission and result.score is None:
         origin = "self-reported by scripts" if result.self_reported else "measured on rows withheld from the scripts"
-        return f"The validation score is {score(result.validation_score)}, {origin}."
+        return f"The CV score is {score(result.validation_score)}, {origin}."
     if not result.valid_submission or result.score is None:
         return f"The submission is invalid and has no score: {result.message or 'no reason is given'}"
     if result.own_data:
@@ -257,7 +257,7 @@ def _verdict(result: RunResult) -> str:
 def _verdict_so_far(result: RunResult) -> str:
     if result.validation_score is None:
         return f"The run is in progress: {plural(result.nodes, 'script')} so far, none with a score."
-    best = f"the best so far is node {result.chosen_node} with a validation score of {score(result.validation_score)}"
+    best = f"the best so far is node {result.chosen_node} with a CV score of {score(result.validation_score)}"
     return f"The run is in progress: {best}, after {plural(result.nodes, 'script')}. It will be graded at the end."
 
 
@@ -293,7 +293,10 @@ def undated_notes(count: int, known: str) -> str:
 def remarks(result: RunResult) -> Iterator[str]:
     """Yield what explains the figures without casting doubt on them."""
     if result.live and result.submission_exists and result.score_kind != "private":
-        yield "Private scores decide the result but are not known yet: all figures are from the public leaderboard."
+        yield (
+            "Private scores decide the result but are not known yet: all figures are from the public leaderboard. "
+            "A shake-up may change the rank."
+        )
     if result.stopped_by:
         yield f"The search stopped early: {result.stopped_by}."
     if result.notes is not None and result.notes.undated and not result.live:
@@ -309,7 +312,7 @@ def cautions(result: RunResult) -> list[str]:
     texts = []
     if result.self_reported:
         texts.append(
-            "Validation scores are self-reported: scripts print them, and the bot cannot check them. "
+            "CV scores are self-reported: scripts print them, and the bot cannot check them. "
             f"No labels could be withheld: {result.self_reported}"
         )
     if result.no_answer:

@@ -103,7 +103,7 @@ def _compare_candidate(
     context: RunContext, node: int, evidence: CandidateEvidence, ensembles: Sequence[int], stacks: Sequence[int]
 ) -> CandidateComparison:
     is_experiment = context.experiments is not None and any(e.node == node for e in context.experiments.all())
-    kind = "blend" if node in ensembles else "stack" if node in stacks else "experiment" if is_experiment else "script"
+    kind = "ensemble" if node in ensembles else "stack" if node in stacks else "experiment" if is_experiment else "script"
     return CandidateComparison(
         node=node,
         kind=kind,
@@ -122,10 +122,10 @@ def _reason(choice: CandidateRanking, candidates: Sequence[CandidateComparison])
     if len(candidates) == 1:
         return "the only candidate"
     first, second = candidates[:2]
-    winner = "the ensemble" if first.kind == "blend" else f"node {first.node}"
+    winner = "the ensemble" if first.kind == "ensemble" else f"node {first.node}"
     if choice.evidence[first.node].worth <= choice.evidence[second.node].worth:
         return f"{winner} is as good as node {second.node} and faster"
-    if first.kind == "blend" and (first.gain or 0.0) < 0:
+    if first.kind == "ensemble" and (first.gain or 0.0) < 0:
         return "the ensemble is within noise of the best single candidate, whose score is inflated by selection"
     return f"{winner} is best on the rows on which all candidates were scored"
 

@@ -95,7 +95,7 @@ class FinalSubmission:
     """None: nothing was submitted."""
     note: str
     """Why this file, in one sentence."""
-    boldest: int | None = None
+    risky_pick: int | None = None
     """What might be best of all else that could be submitted; what was submitted is the safest."""
 
 
@@ -155,11 +155,11 @@ async def make_final_submission(
             reservation.spend(submissions=1)
     except BudgetExceeded as error:
         return _earlier(context, error)
-    boldest = None if own else _boldest(context, best, tree)
-    return FinalSubmission(best.id, made_file.source, made_file.note, boldest)
+    risky_pick = None if own else _risky_pick(context, best, tree)
+    return FinalSubmission(best.id, made_file.source, made_file.note, risky_pick)
 
 
-def _boldest(context: RunContext, selected: NodeView, tree: Tree) -> int | None:
+def _risky_pick(context: RunContext, selected: NodeView, tree: Tree) -> int | None:
     """Return the best candidate by its score and one standard error, of those that predict something else than the chosen one."""
 
     def kept_score(node: int) -> NodeScore | None:

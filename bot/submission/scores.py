@@ -200,8 +200,8 @@ def correlate(pairs: Sequence[ScorePair]) -> ScoreCorrelation:
     if len(pairs) >= _FEWEST and (correlation is None or correlation < _FLOOR):
         correlation_words = "no rank correlation" if correlation is None else f"a rank correlation of {correlation:.2f}"
         warning = (
-            f"the validation and public scores of {len(pairs)} submissions have {correlation_words} (expected: at least "
-            f"{_FLOOR:g}): a better validation score may not mean a better public score"
+            f"the CV and public scores of {len(pairs)} submissions have {correlation_words} (expected: at least "
+            f"{_FLOOR:g}): a better CV score may not mean a better public score, and a shake-up is likely"
         )
     return ScoreCorrelation(len(pairs), correlation, warning)
 
@@ -226,10 +226,10 @@ def _score_error(session: Session, row: Submission) -> float:
 
 
 def choose(choices: Sequence[Choice], errors: Mapping[str, float], *, lower_is_better: bool) -> list[Choice]:
-    """Return which submissions to select, the safest and the boldest.
+    """Return which submissions to select, the conservative pick and the risky pick.
 
-    The safest is the best by public score, or where there is none by validation score less its standard error (`errors`, by
-    tag); the boldest is, of the others, the best by validation score and its standard error.
+    The conservative pick is the best by public score, or where there is none by validation score less its standard error (`errors`, by
+    tag); the risky pick is, of the others, the best by validation score and its standard error.
     """
     sign = -1.0 if lower_is_better else 1.0
 
@@ -240,6 +240,6 @@ def choose(choices: Sequence[Choice], errors: Mapping[str, float], *, lower_is_b
         return worth(choice.validation_score) + errors_added * errors.get(choice.tag, 0.0)
 
     public = any(choice.public_score is not None for choice in choices)
-    safest = max(choices, key=lambda c: worth(c.public_score) if public else validated(c, -1), default=None)
-    riskier = sorted((choice for choice in choices if choice is not safest), key=lambda choice: -validated(choice, 1))
-    return [choice for choice in (safest, *riskier) if choice is not None][:_FINAL_SUBMISSIONS]
+    conservative_pick = max(choices, key=lambda c: worth(c.public_score) if public else validated(c, -1), default=None)
+    riskier = sorted((choice for choice in choices if choice is not conservative_pick), key=lambda choice: -validated(choice, 1))
+    return [choice for choice in (conservative_pick, *riskier) if choice is not None][:_FINAL_SUBMISSIONS]

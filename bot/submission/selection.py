@@ -9,7 +9,7 @@ class CandidateComparison(ClosedModel):
     """One candidate of the last choice; scores are in the metric's own sign, None where it was not scored."""
 
     node: int
-    kind: Literal["script", "experiment", "stack", "blend"]
+    kind: Literal["script", "experiment", "stack", "ensemble"]
     holdout: float | None
     out_of_fold: float | None
     final: float | None

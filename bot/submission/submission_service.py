@@ -261,7 +261,7 @@ class SubmissionService:
             decision = Decision("never", f"node {request.node} already has submission {row.tag} ({row.status})")
             submission = row.id if row in state.open else None
         elif request.node not in self._reviewer.scores():
-            decision = Decision("never", f"node {request.node} has no validation score")
+            decision = Decision("never", f"node {request.node} has no CV score")
         else:
             decision, candidate = await self._decide(Proposal(request.node, requested=True))
         record = self._record_decision(request.node, decision, state, candidate, request=request, submission=submission)

@@ -77,7 +77,7 @@ def test_a_folder_is_solved_without_answers_and_its_package_predicts_new_rows(bo
     page = (run / "report.html").read_text()
     assert "leaderboard" not in page.lower() and "team" not in page.split("<main>")[0]
     assert "a constant 0.5." in page
-    assert "The validation score is" in page and "predict.py NEW.csv" in page
+    assert "The CV score is" in page and "predict.py NEW.csv" in page
     assert bot("audit", run).exit_code == 0
 
     package = Path(shutil.move(run / "solution", tmp_path / "package"))

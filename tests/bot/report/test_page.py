@@ -110,7 +110,7 @@ def test_a_page_tells(usual: Page, words: str):
 def test_a_closed_idea_stays_on_the_page_with_the_reason_as_does_what_was_not_kept(usual: Page):
     assert "merged into 2 : one thing" in usual.prose
     assert "Fine-tune BERT : no GPU" in usual.prose
-    assert "Support 5.0, not judged" in usual.prose
+    assert "Support 5.0 of 10, not judged" in usual.prose
 
 
 def test_every_node_has_a_row_and_a_place_in_the_tree(usual: Page):

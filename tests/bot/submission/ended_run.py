@@ -38,8 +38,9 @@ _WRONG = (2.0, 2.05, 2.1)
 """How wrong the script of each node is: their blend is better than each."""
 _ROWS = 2000
 _ALIKE = {
-    *("chosen_node", "prediction_source", "prediction_note", "safest", "boldest", "validation_score", "final_score"),
-    *("score", "win_rate", "hidden_scores", "selection", "selection_regret", "lost_by_refit", "blend", "nodes"),
+    *("chosen_node", "prediction_source", "prediction_note", "conservative_pick", "risky_pick"),
+    *("validation_score", "final_score"),
+    *("score", "win_rate", "hidden_scores", "selection", "selection_regret", "refit_regret", "blend", "nodes"),
     "guards",
 }
 """What a kill must not change in a result."""
