@@ -249,6 +249,7 @@ class Views:
                 "code": words.shortened(run.text(nodes[0].code_sha), LONGEST_CODE),
                 "log": words.ending(run.last_log(id), LONGEST_LOG),
                 "address": f"/{place}/{name}",
+                "test": "public score" if outcome.live else "hidden test score",
             }
             return page(f"Node {id}", ("node",), values, (HOME, (f"/{place}/{name}", name)))
 

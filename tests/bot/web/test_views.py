@@ -51,8 +51,9 @@ async def test_all_competitions_are_shown_with_rank_scores_money_and_trouble(own
         assert words in shown
     assert "CV 0.4 public 0.3217" in shown and "$1.00" in shown
     problems = text(page, "problems")
-    assert f"accept the rules of {NOMAD}" in problems and f"Given up: 1 task ( learn of {SPOOKY} )" in problems
-    assert "No daemon runs" in problems and "no daemon runs" in shown
+    assert f"accept the rules of {NOMAD}" in problems
+    assert f"Abandoned after repeated failures: 1 task ( learn of {SPOOKY} )" in problems
+    assert "The daemon is not running" in problems and "daemon stopped" in shown
     assert problems.index(f"1 file of {SPOOKY} to approve") < problems.index("accept the rules")
     assert '<path class="steps"' in page.text
 
@@ -77,7 +78,7 @@ async def test_a_competition_without_a_run_has_a_page_too(owner: httpx2.AsyncCli
     page = await owner.get(f"/competition/{NOMAD}")
     assert "its rules are not accepted" in text(page, "standing")
     assert text(page, "tree") == text(page, "labs") == text(page, "pending") == ""
-    assert "The leaderboard was not read yet." in text(page, "board")
+    assert "The leaderboard has not been read yet." in text(page, "board")
 
 
 async def test_where_a_notebook_stands_is_shown_on_the_page_and_in_the_status(
@@ -136,7 +137,7 @@ def test_where_there_is_nothing_yet_the_page_says_how_to_begin(tmp_path: Path) -
     (tmp_path / "bot.toml").write_text("[daemon]\ndir = 'state'\n", encoding="utf-8")
     views = Views(Sources(tmp_path / "bot.toml"), Gpus(), "")
     assert "bot run" in views.home().parts[0].markup
-    assert "There is no daemon's database yet" in views.system().parts[0].markup
+    assert "No database yet" in views.system().parts[0].markup
 
 
 @pytest.fixture
