@@ -32,9 +32,8 @@ async def grade_and_report(
         graded = await _grade(run, submission, snapshot, worker)
         if not force and (reason := _worse_than_constant(run.context, submission, graded)):
             run.folder.submission.unlink(missing_ok=True)
-            submission = replace(
-                submission, source=None, risky_pick=None, note=f"{reason}; use --force to write it, or a longer --time"
-            )
+            note = f"{reason}; use --force to write it, or a longer --time"
+            submission = replace(submission, source=None, risky_pick=None, note=note)
             graded = GradedRun(_ungraded(run, 0), graded.nodes)
     return await write_run_files(run, submission, graded, worker)
 

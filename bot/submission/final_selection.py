@@ -103,10 +103,10 @@ def _compare_candidate(
     context: RunContext, node: int, evidence: CandidateEvidence, ensembles: Sequence[int], stacks: Sequence[int]
 ) -> CandidateComparison:
     is_experiment = context.experiments is not None and any(e.node == node for e in context.experiments.all())
-    kind = "ensemble" if node in ensembles else "stack" if node in stacks else "experiment" if is_experiment else "script"
+    kind = "stack" if node in stacks else "experiment" if is_experiment else "script"
     return CandidateComparison(
         node=node,
-        kind=kind,
+        kind="ensemble" if node in ensembles else kind,
         holdout=evidence.scores.get(GUARDED, (None, 0))[0],
         out_of_fold=evidence.scores.get(_OUT_OF_FOLD, (None, 0))[0],
         final=evidence.scores.get(_FINAL, (None, 0))[0],

@@ -228,8 +228,8 @@ def _score_error(session: Session, row: Submission) -> float:
 def choose(choices: Sequence[Choice], errors: Mapping[str, float], *, lower_is_better: bool) -> list[Choice]:
     """Return which submissions to select, the conservative pick and the risky pick.
 
-    The conservative pick is the best by public score, or where there is none by validation score less its standard error (`errors`, by
-    tag); the risky pick is, of the others, the best by validation score and its standard error.
+    The conservative pick is the best by public score, or where there is none by CV score less its standard error (`errors`,
+    by tag); the risky pick is, of the others, the best by CV score and its standard error.
     """
     sign = -1.0 if lower_is_better else 1.0
 
@@ -240,6 +240,8 @@ def choose(choices: Sequence[Choice], errors: Mapping[str, float], *, lower_is_b
         return worth(choice.validation_score) + errors_added * errors.get(choice.tag, 0.0)
 
     public = any(choice.public_score is not None for choice in choices)
-    conservative_pick = max(choices, key=lambda c: worth(c.public_score) if public else validated(c, -1), default=None)
-    riskier = sorted((choice for choice in choices if choice is not conservative_pick), key=lambda choice: -validated(choice, 1))
-    return [choice for choice in (conservative_pick, *riskier) if choice is not None][:_FINAL_SUBMISSIONS]
+    safe_choice = max(choices, key=lambda c: worth(c.public_score) if public else validated(c, -1), default=None)
+    riskier = sorted(
+        (choice for choice in choices if choice is not safe_choice), key=lambda choice: -validated(choice, 1)
+    )
+    return [choice for choice in (safe_choice, *riskier) if choice is not None][:_FINAL_SUBMISSIONS]

@@ -49,7 +49,7 @@ class FormActions:
                         end(tx, to_confirm(competition))
                 case "task":
                     with store.write() as tx:
-                        confirm(tx, self._competition(form), author)
+                        confirm(tx, self._competition(form), author, form.get("choice", ""))
                 case "final":
                     competition = self._competition(form)
                     tags = [tag for field in ("first", "second") if (tag := form.get(field, ""))]

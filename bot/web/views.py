@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sqlmodel import Session
 
 from bot.engine.run_record import RunRecord
-from bot.live.reading.proposals import confirmed, proposed
+from bot.live.reading.proposals import unanswered
 from bot.report import words
 from bot.report.charts import Chart, Series, score_axis, time_axis, timed
 from bot.report.nodes import OngoingRun, ReportableRun, node_rows
@@ -42,6 +42,10 @@ class OwnerQuestion:
     """Who read it."""
     address: str
     """Of the page that it is read on."""
+    note: str = ""
+    """What is uncertain."""
+    choices: tuple[str, ...] = ()
+    """Other answers."""
 
 
 def questions(session: Session, competition: str, kaggle: KaggleSection) -> list[OwnerQuestion]:
@@ -51,12 +55,11 @@ def questions(session: Session, competition: str, kaggle: KaggleSection) -> list
     if to_confirm(competition) in open_keys:
         statements = tuple((line.short, line.quote) for line in lines_read(session, competition))
         open_questions.append(OwnerQuestion("rules", statements, "the model", kaggle.page_of(competition, "rules")))
-    proposal = proposed(session, competition)
-    if f"card/{competition}" in open_keys and proposal is not None and proposal != confirmed(session, competition):
-        statements = ((", ".join(proposal.lines), " … ".join(proposal.quotes)),)
-        open_questions.append(
-            OwnerQuestion("task", statements, proposal.reader, kaggle.page_of(competition, "overview/evaluation"))
-        )
+    proposal = unanswered(session, competition)
+    if f"card/{competition}" in open_keys and proposal is not None and (proposal.values or proposal.choices):
+        statements = ((", ".join(proposal.lines), " … ".join(proposal.quotes)),) if proposal.values else ()
+        address, choices = kaggle.page_of(competition, "overview/evaluation"), tuple(proposal.choices)
+        open_questions.append(OwnerQuestion("task", statements, proposal.reader, address, proposal.note, choices))
     return open_questions
 
 

@@ -18,7 +18,7 @@ from bot.models.fingerprint import prompt_hash
 from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
 from scrapers.kaggle.card.board import read_order
-from scrapers.kaggle.card.derive import derive, proposed_by_field
+from scrapers.kaggle.card.derive import derive, proposed_by_field, toml_line
 from scrapers.kaggle.card.evidence import Evidence
 from scrapers.kaggle.card.findings import DerivedCard, Missing
 from scrapers.snapshots.card import TaskCard
@@ -144,14 +144,59 @@ async def settle(shared: Shared, settings: CompetitionSettings, evidence: Eviden
             return by_known.card
     reading, reader, note = await _read(shared, settings, evidence)
     question = question_of(evidence, settings, derived, reading, reader)
-    if question.proposal is not None:
-        with shared.store.write() as tx:
-            propose(tx, slug, question.proposal)
-            if question.agreed:
-                # Kept, so that another reading of the same pages changes nothing.
-                confirm(tx, slug, AGREED)
+    question = replace(question, note=question.note or note)
+    with shared.store.write() as tx:
+        propose(tx, slug, _with_choices(question, evidence, settings, derived, reading))
+        if question.agreed:
+            # Kept, so that another reading of the same pages changes nothing.
+            confirm(tx, slug, AGREED)
     card = question.derived.card if question.agreed else None
-    return card or replace(question, note=question.note or note)
+    return card or question
+
+
+def _with_choices(
+    question: Question,
+    evidence: Evidence,
+    settings: CompetitionSettings,
+    derived: DerivedCard,
+    reading: CardReading | None,
+) -> CardProposal:
+    """Return what is proposed with what is uncertain, and with all answers that settle the task."""
+    open_, columns = {missing.field for missing in derived.missing}, _proposed_columns(derived, reading)
+    answers: dict[str, dict[str, Any]] = {}
+    if "direction" in open_:
+        answers = {f"{_BETTER[way]} is better": {"direction": way} for way in ("maximize", "minimize")}
+    elif "metric" in open_:
+        params = {} if reading is None or reading.metric is None else {reading.metric: _unusual(reading)}
+        for name in (*params, *(name for name in sorted(METRICS) if not _objection(name, evidence))):
+            values = {"metric": name, "metric_params": params.get(name), "direction": METRIC_DIRECTIONS[name]}
+            answers[name] = {key: value for key, value in values.items() if value}
+    proposal = question.proposal or CardProposal(values={}, quotes=() if reading is None else reading.quotes, reader="")
+    quotes = proposal.quotes if question.proposal is None else ()
+    choices = {
+        name: values
+        for name, answer in answers.items()
+        if _derived(evidence, settings, proposal.model_copy(update={"values": (values := columns | answer)})).card
+    }
+    notes = [question.note, *(missing.reason for missing in question.derived.missing)]
+    notes += [f'the pages say: "{quote}"' for quote in quotes]
+    if columns and choices:
+        notes.append(f"columns: {', '.join(toml_line(*item) for item in columns.items())}")
+    if (board := read_order(evidence.board).description) not in "; ".join(notes):
+        notes.append(board)
+    return proposal.model_copy(update={"note": "; ".join(filter(None, notes)), "choices": choices})
+
+
+def _proposed_columns(derived: DerivedCard, reading: CardReading | None) -> dict[str, Any]:
+    """Return the columns as they were read, else as the sample submission suggests; empty if they are certain or unknown."""
+    if not {missing.field for missing in derived.missing} & _COLUMNS:
+        return {}
+    if reading is not None and reading.prediction_columns:
+        columns = {name: getattr(reading, name) for name in _COLUMNS}
+    else:
+        names, keys = derived.columns.proposed, derived.columns.proposed_key
+        columns = {"id_column": "".join(names[:1]), "key_columns": keys, "prediction_columns": names[1:]}
+    return {name: value for name, value in columns.items() if value}
 
 
 async def _read(

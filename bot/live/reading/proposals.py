@@ -1,5 +1,6 @@
 """Proposed task cards: stored as events, so that the owner confirms with one command what was read on the pages."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlmodel import Session
@@ -18,11 +19,15 @@ class CardProposal(ClosedModel):
     """What is proposed of a competition's task."""
 
     values: dict[str, Any]
-    """Keys of `CardOverrides`."""
+    """Keys of `CardOverrides`; empty: only a choice settles the task."""
     quotes: tuple[str, ...] = ()
     """The sentences of the pages that say so; none: only Kaggle's field does."""
     reader: str
     """Who has read it: a model's name, or Kaggle's field."""
+    note: str = ""
+    """What is uncertain, and what the leaderboard shows."""
+    choices: Mapping[str, dict[str, Any]] = {}
+    """Other answers, each the values that settle the task."""
 
     @property
     def overrides(self) -> CardOverrides:
@@ -47,20 +52,23 @@ def propose(tx: Transaction, competition: str, proposal: CardProposal) -> None:
         tx.record(_PROPOSED, run_id=NO_RUN, competition=competition, proposal=data)
 
 
-def confirm(tx: Transaction, competition: str, confirmer: str) -> CardProposal:
-    """Record that the owner confirms the last proposal. Raises UsageError: there is none."""
-    data = _last(tx.session, _PROPOSED, competition)
-    if data is None:
+def confirm(tx: Transaction, competition: str, confirmer: str, choice: str = "") -> CardProposal:
+    """Record that the owner confirms the last proposal, or one of its choices. Raises UsageError: there is none."""
+    data = (_last(tx.session, _PROPOSED, competition) or {}) | {"choices": {}}
+    if choice:
+        proposal = unanswered(tx.session, competition)
+        data |= {"values": None if proposal is None else proposal.choices.get(choice), "reader": confirmer}
+    if not data.get("values"):
         raise UsageError(f"no task spec has been proposed for {competition}; `bot status` shows what is missing")
     if _last(tx.session, _CONFIRMED, competition) != data:
         tx.record(_CONFIRMED, run_id=NO_RUN, competition=competition, proposal=data, by=confirmer)
     return CardProposal.model_validate(data)
 
 
-def proposed(session: Session, competition: str) -> CardProposal | None:
-    """Return what was proposed last; None: nothing."""
-    data = _last(session, _PROPOSED, competition)
-    return None if data is None else CardProposal.model_validate(data)
+def unanswered(session: Session, competition: str) -> CardProposal | None:
+    """Return what was proposed since the owner confirmed something; None: nothing."""
+    event = latest(session, NO_RUN, (_PROPOSED, _CONFIRMED), "competition", competition)
+    return None if event is None or event.type == _CONFIRMED else CardProposal.model_validate(event.data["proposal"])
 
 
 def confirmed(session: Session, competition: str) -> CardProposal | None:

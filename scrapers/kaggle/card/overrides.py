@@ -65,11 +65,14 @@ class CardOverrides(ClosedModel):
     )
 
     def over(self, read: "CardOverrides") -> "CardOverrides":
-        """Return both, these keys before those of `read`; of the metric, and of the columns, only one of the two speaks."""
+        """Return both, these keys before those of `read`; of the metric, and of the columns, only one of the two speaks.
+
+        A direction alone completes the metric.
+        """
         stated = {name: value for name in CardOverrides.model_fields if (value := getattr(self, name)) is not None}
         remaining = read.model_dump(exclude_none=True, exclude=set(stated))
         for group in _FIELD_GROUPS:
-            if stated.keys() & group:
+            if stated.keys() & group and remaining.keys() & group != {"direction"}:
                 remaining = {name: value for name, value in remaining.items() if name not in group}
         return CardOverrides(**remaining | stated)
 

@@ -113,9 +113,7 @@ def test_what_waits_is_listed_with_its_commands(store: Store) -> None:
         begin(tx, "rules/titanic", "read its rules, then: bot approve titanic --rules")
         begin(tx, "disk", "the disk is full")
     held, rules = bot("approve").stdout.splitlines()
-    assert held.startswith(
-        "`bot approve 1` or `bot approve 1 --refuse`: titanic, node 2, CV 0.8, waiting for 0 h 0"
-    )
+    assert held.startswith("`bot approve 1` or `bot approve 1 --refuse`: titanic, node 2, CV 0.8, waiting for 0 h 0")
     assert held.endswith(" min: a gain of 0.1")
     assert rules == "read its rules, then: bot approve titanic --rules"
     bot("approve", "1", "--refuse")

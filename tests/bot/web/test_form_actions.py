@@ -121,6 +121,32 @@ async def test_a_question_is_shown_with_its_evidence_and_answered_by_a_click(
     assert f"/act/{kind}" not in (await owner.get(f"/competition/{NOMAD}")).text, "it is asked no more"
 
 
+BETTER = {"higher is better": {"direction": "maximize"}, "lower is better": {"direction": "minimize"}}
+METRICS = {name: {"metric": name} for name in ("log_loss", "mae", "rmse")}
+
+
+@pytest.mark.parametrize(
+    ("choices", "field", "choice"), [(BETTER, "button[name=choice]", "lower is better"), (METRICS, "option", "rmse")]
+)
+async def test_a_question_without_a_proposal_is_answered_by_a_choice(
+    owner: httpx2.AsyncClient, folder: Path, choices: dict[str, dict[str, str]], field: str, choice: str
+) -> None:
+    question = CardProposal(values={}, reader="", note="the leaderboard is empty", choices=choices)
+    with reopened(folder) as store, store.write() as tx:
+        propose(tx, NOMAD, question)
+        begin(tx, f"card/{NOMAD}", "add a line")
+    page = BeautifulSoup((await owner.get(f"/competition/{NOMAD}")).text, "html.parser")
+    (form,) = page.select("form[action='/act/task']")
+    assert form.parent is not None and "The leaderboard is empty." in form.parent.get_text()
+    assert [*choices] == [value for one in form.select(field) if (value := one.get("value", one.get_text()))]
+    assert (await send(owner, "task", competition=NOMAD, choice="other")).status_code == 400
+    assert (await send(owner, "task", competition=NOMAD, choice=choice)).status_code == 303
+    with reopened(folder) as store, store.read() as session:
+        answer = confirmed(session, NOMAD)
+    assert answer is not None and (answer.values, answer.reader) == (choices[choice], BY)
+    assert "/act/task" not in (await owner.get(f"/competition/{NOMAD}")).text
+
+
 @pytest.mark.integration
 async def test_what_is_to_count_in_the_end_is_chosen_and_shown(owner: httpx2.AsyncClient, folder: Path) -> None:
     for fields, chosen in (

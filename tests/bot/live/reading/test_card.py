@@ -14,7 +14,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.engine.services import SharedServices
 from bot.live.preparation import PreparationBlocker, PreparedTask, prepare
 from bot.live.reading.card import ReadCard
-from bot.live.reading.proposals import confirm
+from bot.live.reading.proposals import confirm, unanswered
 from bot.live.reading.quotes import ReadPage
 from bot.live.shared import Shared
 from bot.models.sections import ModelsSection
@@ -138,7 +138,36 @@ async def test_a_reading_that_the_leaderboard_contradicts_is_not_proposed(tmp_pa
         async with asking(site, tmp_path / "state", endpoint) as here:
             found = await prepare(here, SLUG, OWN)
             assert isinstance(found, PreparationBlocker)
-            assert "read from the pages is roc_auc, which is maximized, but leaderboard scores rise" in found.reason
+            objection = "read from the pages is roc_auc, which is maximized, but leaderboard scores rise"
+            assert objection in found.reason
+            with here.store.write() as tx:
+                question = unanswered(tx.session, SLUG)
+                assert question is not None and objection in question.note and QUOTE in question.note
+                assert next(iter(question.choices)) == "roc_auc" and {"log_loss", "rmse"} < question.choices.keys()
+                assert "accuracy" not in question.choices, "its scores would fall"
+                with pytest.raises(UsageError, match="no task spec has been proposed"):
+                    confirm(tx, SLUG, "ada", "accuracy")
+                confirm(tx, SLUG, "ada", "log_loss")
+                assert unanswered(tx.session, SLUG) is None
+            task = await prepare(here, SLUG, OWN)
+            assert isinstance(task, PreparedTask) and task.card.metric.name == "log_loss"
+            assert task.card.sources["metric"].startswith("ada says so")
+
+
+async def test_the_direction_of_an_own_grader_is_chosen(tmp_path: Path) -> None:
+    grader = tmp_path / "grade.py"
+    grader.write_text("def grade(submission, answers):\n    return 0.0\n")
+    own = CompetitionSettings(model="builtin", metric=str(grader))
+    with served(tiny(tmp_path)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            assert isinstance(await prepare(here, SLUG, own), PreparationBlocker)
+            with here.store.write() as tx:
+                question = unanswered(tx.session, SLUG)
+                assert question is not None and [*question.choices] == ["higher is better", "lower is better"]
+                confirm(tx, SLUG, "ada", "higher is better")
+            task = await prepare(here, SLUG, own)
+            assert isinstance(task, PreparedTask)
+            assert (task.card.metric.name, task.card.metric.direction) == ("grade.py", "maximize")
 
 
 @pytest.mark.integration
