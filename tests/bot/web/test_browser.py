@@ -82,6 +82,10 @@ def test_it_fits_a_phone_and_can_be_read_by_day_and_night(folder: Path, runs: Pa
         for path in ("/", COMPETITION, f"/run/{next(runs.iterdir()).name}", "/system", f"{COMPETITION}/node/3"):
             tab.open(f"http://127.0.0.1:{port}{path}")
             assert tab.run("document.documentElement.scrollWidth") <= 390, f"{path} is wider than a phone"
+            assert tab.run("document.documentElement.scrollHeight") <= 3 * 844, f"{path} is longer than three screens"
+            if path == COMPETITION:
+                bottom = "document.querySelector('#standing .buttons').getBoundingClientRect().bottom"
+                assert tab.run(bottom) <= 844, "pause and stop are not on the first screen"
             ground, ink = (tab.run(f"getComputedStyle(document.body).{name}") for name in ("backgroundColor", "color"))
             brightness = [sum(int(part) for part in colour[4:-1].split(",")) for colour in (ground, ink)]
             assert (brightness[0] < brightness[1]) == dark and abs(brightness[0] - brightness[1]) > 450
