@@ -1,5 +1,6 @@
 """Settling a task card: by fields and data, by what the owner confirmed, or by a proposal that the owner is asked to confirm."""
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -162,7 +163,11 @@ def _with_choices(
     reading: CardReading | None,
 ) -> CardProposal:
     """Return what is proposed with what is uncertain, and with all answers that settle the task."""
-    open_, columns = {missing.field for missing in derived.missing}, _proposed_columns(derived, reading)
+    open_, columns = {missing.field for missing in derived.missing}, dict[str, Any]()
+    if open_ & _COLUMNS and derived.columns.proposed:
+        lines = [missing.line for missing in derived.missing if missing.field in _COLUMNS]
+        read = {name: value for name in _COLUMNS if (value := getattr(reading, name, None))}
+        columns = tomllib.loads("\n".join(lines)) | read
     answers: dict[str, dict[str, Any]] = {}
     if "direction" in open_:
         answers = {f"{_BETTER[way]} is better": {"direction": way} for way in ("maximize", "minimize")}
@@ -171,32 +176,20 @@ def _with_choices(
         for name in (*params, *(name for name in sorted(METRICS) if not _objection(name, evidence))):
             values = {"metric": name, "metric_params": params.get(name), "direction": METRIC_DIRECTIONS[name]}
             answers[name] = {key: value for key, value in values.items() if value}
-    proposal = question.proposal or CardProposal(values={}, quotes=() if reading is None else reading.quotes, reader="")
-    quotes = proposal.quotes if question.proposal is None else ()
+    proposal = question.proposal or CardProposal(values={}, reader="")
     choices = {
         name: values
         for name, answer in answers.items()
         if _derived(evidence, settings, proposal.model_copy(update={"values": (values := columns | answer)})).card
     }
     notes = [question.note, *(missing.reason for missing in question.derived.missing)]
-    notes += [f'the pages say: "{quote}"' for quote in quotes]
+    if question.proposal is None and reading is not None:
+        notes += [f'the pages say: "{quote}"' for quote in reading.quotes]
     if columns and choices:
         notes.append(f"columns: {', '.join(toml_line(*item) for item in columns.items())}")
     if (board := read_order(evidence.board).description) not in "; ".join(notes):
         notes.append(board)
     return proposal.model_copy(update={"note": "; ".join(filter(None, notes)), "choices": choices})
-
-
-def _proposed_columns(derived: DerivedCard, reading: CardReading | None) -> dict[str, Any]:
-    """Return the columns as they were read, else as the sample submission suggests; empty if they are certain or unknown."""
-    if not {missing.field for missing in derived.missing} & _COLUMNS:
-        return {}
-    if reading is not None and reading.prediction_columns:
-        columns = {name: getattr(reading, name) for name in _COLUMNS}
-    else:
-        names, keys = derived.columns.proposed, derived.columns.proposed_key
-        columns = {"id_column": "".join(names[:1]), "key_columns": keys, "prediction_columns": names[1:]}
-    return {name: value for name, value in columns.items() if value}
 
 
 async def _read(
