@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -25,7 +25,6 @@ from state.store import Store
 
 _REFRESHES = 0.5
 """A second."""
-_LAST_LINES = 8
 _KEPT_LINES = 20
 """Of the log, printed when the view ends: they say why it ended."""
 
@@ -54,21 +53,25 @@ class DaemonView:
     def __init__(self, database: Path, settings: Settings, log: LogLines) -> None:
         """Show a daemon, which creates the database when it starts."""
         self._database, self._settings, self._log = database, settings, log
-        web, self._page = settings.web, "`bot web` serves the web dashboard"
+        web, self._page = settings.web, "`bot web`"
         if web.enabled:  # on a line of its own, which a terminal of 80 columns does not break
-            self._page = f"web dashboard:\n{address_of(web.listen, web.port, read_token(settings.daemon.folder))}"
+            self._page = f"on the web:\n{address_of(web.listen, web.port, read_token(settings.daemon.folder))}"
 
-    def __rich__(self) -> Group:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        hint = f"Ctrl-C stops the bot, `bot run` resumes it; more: `bot status` or {self._page}"
+        parts: list[RenderableType] = [Text(hint, style="dim")]
         try:
             with Store.open_to_read(self._database, SystemClock()) as store:
-                parts: list[RenderableType] = list(self._competitions(store))
+                parts += self._competitions(store)
         except BotError as error:  # it is being made, or cannot be read at the moment
-            parts = [Text(f"starting: {error}")]
+            parts.append(Text(f"starting: {error}"))
+        parts.append(Text("last events", style="bold"))
+        yield from parts
         # Of the date and time, the time is enough.
         log = [f"{line[11:19]} {line.partition(' ')[2]}" if "T" in line[:11] else line for line in self._log.lines]
-        lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in log[-_LAST_LINES:]]
-        hint = f"Ctrl-C stops the bot cleanly, `bot run` resumes it, `bot status` shows more; {self._page}"
-        return Group(*parts, Text("last events", style="bold"), *lines, Text(hint, style="dim"))
+        room = max(0, options.max_height - len(console.render_lines(Group(*parts), options)))
+        for line in log[max(0, len(log) - room) :]:
+            yield Text(line, no_wrap=True, overflow="ellipsis")
 
     def _competitions(self, store: Store) -> Iterator[RenderableType]:
         settings = self._settings
@@ -76,7 +79,7 @@ class DaemonView:
         now = status.daemon.now
         for line in daemon_lines(status.daemon, status.competitions):
             yield Text(line, style="bold yellow" if line.startswith("  NEEDS YOU") else "")
-        table = Table(*(column.replace("\n", " ") for column in COLUMNS))
+        table = Table(*(column.replace("\n", " ") for column in COLUMNS), box=None, pad_edge=False)
         for competition in status.competitions:
             table.add_row(*map(Text, row(competition)))
         yield table

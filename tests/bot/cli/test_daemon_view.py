@@ -35,11 +35,22 @@ def test_it_shows_competitions_what_they_do_and_wait_for_the_last_events_and_the
         "84 of 1241",
         "node 4: improve, runs on the hold-out view, for",
         "09:00:00 info     node 7: draft",
-        "web dashboard:\nhttp://127.0.0.1:8765/?token=",
-        "Ctrl-C stops the bot cleanly",
+        "on the web:\nhttp://127.0.0.1:8765/?token=",
+        "Ctrl-C stops the bot",
     ):
         assert words in text
     assert "next      poll " in text and "spent     in all: $1.00" in text
+
+
+def test_it_fits_a_terminal_of_80_columns_and_24_rows(tmp_path: Path) -> None:
+    parts.busy(tmp_path / "state")
+    log, out = LogLines(), io.StringIO()
+    for number in range(20):
+        log.write(LINE.replace("node 7", f"node {number}"))
+    Console(file=out, force_terminal=True, width=80, height=24, color_system=None).print(view(tmp_path, log))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 24 and lines[0].startswith("Ctrl-C stops the bot")
+    assert "node 19: draft" in lines[-1] and "node 18: draft" in lines[-2]
 
 
 def test_before_there_is_a_database_it_is_starting(tmp_path: Path) -> None:
