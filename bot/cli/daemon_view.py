@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
+from rich.segment import SegmentLines
 from rich.table import Table
 from rich.text import Text
 
@@ -25,6 +26,8 @@ from state.store import Store
 
 _REFRESHES = 0.5
 """A second."""
+_MIN_LINES = 3
+"""Of the log, shown however much there is above them."""
 _KEPT_LINES = 20
 """Of the log, printed when the view ends: they say why it ended."""
 
@@ -65,12 +68,12 @@ class DaemonView:
                 parts += self._competitions(store)
         except BotError as error:  # it is being made, or cannot be read at the moment
             parts.append(Text(f"starting: {error}"))
-        parts.append(Text("last events", style="bold"))
-        yield from parts
+        lines = console.render_lines(Group(*parts), options, pad=False)[: options.max_height - _MIN_LINES - 1]
+        yield SegmentLines(lines, new_lines=True)
+        yield Text("last events", style="bold")
         # Of the date and time, the time is enough.
         log = [f"{line[11:19]} {line.partition(' ')[2]}" if "T" in line[:11] else line for line in self._log.lines]
-        room = max(0, options.max_height - len(console.render_lines(Group(*parts), options)))
-        for line in log[max(0, len(log) - room) :]:
+        for line in log[len(lines) + 1 - options.max_height :]:
             yield Text(line, no_wrap=True, overflow="ellipsis")
 
     def _competitions(self, store: Store) -> Iterator[RenderableType]:
@@ -79,11 +82,11 @@ class DaemonView:
         now = status.daemon.now
         for line in daemon_lines(status.daemon, status.competitions):
             yield Text(line, style="bold yellow" if line.startswith("  NEEDS YOU") else "")
-        table = Table(*(column.replace("\n", " ") for column in COLUMNS), box=None, pad_edge=False)
+        table = Table(*COLUMNS, box=None, padding=(0, 1, 0, 0))
         for competition in status.competitions:
             table.add_row(*map(Text, row(competition)))
         yield table
-        for competition in status.competitions:
+        for competition in sorted(status.competitions, key=lambda competition: not competition.doing):
             slug = competition.competition
             with store.read() as session:
                 read = {**watermarks(session, ""), **watermarks(session, slug)}

@@ -118,7 +118,8 @@ def detail_lines(
 
 def work_lines(status: CompetitionStatus, now: datetime, poll_seconds: float) -> Iterator[str]:
     """Yield what is going on, and what comes next; the next poll is due in `poll_seconds`."""
-    yield from _state(status, now, (), running=True)
+    if status.reason or status.state != "working":
+        yield from _state(status, now, (), running=True)
     for work in status.doing:
         yield from _wrapped("now", _doing(work, now))
     for account in status.accounts if status.run is not None else ():

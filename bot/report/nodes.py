@@ -116,6 +116,6 @@ def _describe(node: Node, reason: str | None, *, self_reported: bool) -> str:
         return "unfinished"
     if node.status == "failed":
         return "engine failed"
-    if node.status == "buggy" and reason not in (None, "finished", "error"):
-        return reason_in_words(reason)
+    if node.status == "buggy":
+        return "no score" if reason in (None, "finished", "error") else reason_in_words(reason)
     return node.status

@@ -16,7 +16,7 @@ LINE = "2026-11-20T09:00:00.123456Z info     node 7: draft competition=spooky\n"
 
 def console() -> tuple[Console, io.StringIO]:
     out = io.StringIO()
-    return Console(file=out, force_terminal=True, width=130, color_system=None), out
+    return Console(file=out, force_terminal=True, width=130, height=40, color_system=None), out
 
 
 def view(folder: Path, log: LogLines) -> DaemonView:
@@ -50,6 +50,7 @@ def test_it_fits_a_terminal_of_80_columns_and_24_rows(tmp_path: Path) -> None:
     Console(file=out, force_terminal=True, width=80, height=24, color_system=None).print(view(tmp_path, log))
     lines = out.getvalue().splitlines()
     assert len(lines) == 24 and lines[0].startswith("Ctrl-C stops the bot")
+    assert "now       node 4: improve" in out.getvalue(), "what is being done comes before what waits"
     assert "node 19: draft" in lines[-1] and "node 18: draft" in lines[-2]
 
 

@@ -158,7 +158,7 @@ async def test_the_direction_of_an_own_grader_is_chosen(tmp_path: Path) -> None:
     grader = tmp_path / "grade.py"
     grader.write_text("def grade(submission, answers):\n    return 0.0\n")
     own = CompetitionSettings(model="builtin", metric=str(grader))
-    with served(tiny(tmp_path)) as site:
+    with served(tiny(tmp_path), at=START - timedelta(days=9, hours=11)) as site:  # before anybody is on the leaderboard
         async with shared(site, tmp_path / "state") as here:
             assert isinstance(await prepare(here, SLUG, own), PreparationBlocker)
             with here.store.write() as tx:
