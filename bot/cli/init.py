@@ -75,8 +75,8 @@ def init(
     is_rehearsal = url != SITE
     key = _credentials(asks=asks and not is_rehearsal)
     choice = _model(model, asks=asks)
-    site = KaggleSection(url=url)
-    slug = _choose_competition(competition, asyncio.run(_entered_competitions(site, key)), site, asks=asks)
+    competitions = asyncio.run(_entered_competitions(KaggleSection(url=url), key))
+    slug = _choose_competition(competition, competitions, url, asks=asks)
     if max_cost_per_day is None and choice.kind == "openai" and choice.name is not None:
         is_priced = Pricing().cost(choice.name, Usage(prompt_tokens=1, completion_tokens=1))
         max_cost_per_day = _MAX_COST_PER_DAY if is_priced else None
@@ -122,15 +122,13 @@ async def _entered_competitions(section: KaggleSection, credentials: Credentials
     return sorted(running, key=lambda c: (c.deadline is None, str(c.deadline)))
 
 
-def _choose_competition(
-    slug: str | None, competitions: "list[KaggleCompetition]", site: KaggleSection, *, asks: bool
-) -> str:
+def _choose_competition(slug: str | None, competitions: "list[KaggleCompetition]", url: str, *, asks: bool) -> str:
     slugs = [c.slug for c in competitions]
     if slug is not None:
         if slug not in slugs:
             raise UsageError(
                 f"{slug} is not one of the active competitions that you have entered ({did_you_mean(slug, slugs)}): "
-                f"enter it and accept its rules at {site.page_of(slug, 'rules')}"
+                f"enter it and accept its rules at {KaggleSection(url=url).page_of(slug, 'rules')}"
             )
         return slug
     if not slugs:

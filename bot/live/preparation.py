@@ -80,24 +80,22 @@ async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> P
 
 def _blocker_for(shared: Shared, slug: str, question: Question) -> tuple[PreparationBlocker, Notice]:
     proposal, command = question.proposal, f"bot approve {slug} --card"
-    lines = tuple(missing.line for missing in question.derived.missing) if proposal is None else proposal.lines
+    lines = proposal.lines or tuple(missing.line for missing in question.derived.missing)
     facts = {
         "file": str(shared.file or "bot.toml"),
         "lines": lines,
         "note": question.note,
-        "by": "" if proposal is None else proposal.reader,
-        "quotes": () if proposal is None else proposal.quotes,
-        "command": "" if proposal is None else command,
+        "by": proposal.reader,
+        "quotes": proposal.quotes,
+        "command": command if proposal.values else "",
     }
     notice = Notice("problem.card", slug, facts)
-    if proposal is None:
+    if not proposal.values:
         reason = "; ".join((*map(str, question.derived.missing), *filter(None, [question.note])))
         return PreparationBlocker(reason, lines), notice
     source = f"{proposal.source}; doubts: {question.note}" if question.note else proposal.source
-    reason = (
-        f"{slug}: confirm {', '.join(lines)} ({source}) with `{command}`, or write the correct values to bot.toml; "
-    )
-    reason += f"read {shared.settings.kaggle.page_of(slug, 'overview/evaluation')} first"
+    reason = f"{slug}: confirm {', '.join(lines)} ({source}) with `{command}`, or write the correct values to bot.toml"
+    reason += f"; read {shared.settings.kaggle.page_of(slug, 'overview/evaluation')} first"
     return PreparationBlocker(reason, lines), notice
 
 

@@ -13,16 +13,6 @@ from state.tables import ModelCall
 from state.words import iso
 
 
-def export_events(store: Store, run_id: str, path: Path) -> None:
-    """Write events.jsonl: one object a line, ids without gaps."""
-    _write_lines(path, store.export_events(run_id))
-
-
-def export_prompts(store: Store, run_id: str, path: Path) -> None:
-    """Write prompts.jsonl: one model call a line, messages and answer in full."""
-    _write_lines(path, calls(store, run_id))
-
-
 def calls(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
     """Yield a run's model calls in order, as prompts.jsonl holds them."""
     with store.read() as session:
@@ -48,7 +38,8 @@ def calls(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+def write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write events.jsonl or prompts.jsonl, one object a line."""
     with replacing(path) as partial, partial.open("w", encoding="utf-8", errors="replace") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")

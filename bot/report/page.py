@@ -36,7 +36,7 @@ def render(data: ReportData) -> str:
             data=data,
             words=words,
             test=words.test(result),
-            cautions=words.cautions(result),
+            cautions=tuple(words.cautions(result)),
             remarks=tuple(words.remarks(result)),
             scripts=[n for n in data.nodes if not n.blend],
             valid_nodes=sum(n.status == "valid" and not n.blend for n in data.nodes),

@@ -23,18 +23,10 @@ from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from bot.knowledge.retrieval import KNOWLEDGE_SHOWN
 from bot.report.confidence import compare_with_simple, diagnose, expected_interval, findings_of_run
-from bot.report.export import export_events, export_prompts
+from bot.report.export import calls, write_lines
 from bot.report.gains import figures_of, gains
 from bot.report.posts import stream_record, suspicious_posts
-from bot.report.result import (
-    BlendFigures,
-    FinalFile,
-    KnowledgeFigures,
-    NodeFinding,
-    NotesRead,
-    RunResult,
-    write_result,
-)
+from bot.report.result import BlendFigures, FinalFile, KnowledgeFigures, NodeFinding, NotesRead, RunResult, write_result
 from bot.report.solution import write_solution
 from bot.report.spending import by_role
 from bot.report.words import cutoff_note
@@ -81,8 +73,8 @@ class GradedRun:
 async def write_run_files(run: EndedRun, final: FinalSubmission, graded: GradedRun, worker: Worker) -> RunResult:
     """Write all files of an ended run into its folder, over those of an earlier end; returns the content of result.json."""
     context, folder = run.context, run.folder
-    export_events(context.store, context.run_id, folder.events)
-    export_prompts(context.store, context.run_id, folder.prompts)
+    write_lines(folder.events, context.store.export_events(context.run_id))
+    write_lines(folder.prompts, calls(context.store, context.run_id))
     write_solution(context, final, folder.solution)
     result = await _result(run, final, graded, worker)
     write_result(folder, result)  # the page is made from it

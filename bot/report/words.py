@@ -307,27 +307,26 @@ def remarks(result: RunResult) -> Iterator[str]:
         yield result.note
 
 
-def cautions(result: RunResult) -> list[str]:
-    """Return what a reader must know before trusting the figures."""
-    texts = []
+def cautions(result: RunResult) -> Iterator[str]:
+    """Yield what a reader must know before trusting the figures."""
     if result.self_reported:
-        texts.append(
+        yield (
             "CV scores are self-reported: scripts print them, and the bot cannot check them. "
             f"No labels could be withheld: {result.self_reported}"
         )
     if result.no_answer:
-        texts.append(f"The model gave no usable answer: {result.no_answer}. The result is the bot's own baseline.")
+        yield f"The model gave no usable answer: {result.no_answer}. The result is the bot's own baseline."
     if result.misconfigured:
-        texts.append("The model was misconfigured, so the run ended early and its result means little.")
+        yield "The model was misconfigured, so the run ended early and its result means little."
     if result.isolation == "none":
-        texts.append("No isolation: scripts could read other files on the machine.")
+        yield "No isolation: scripts could read other files on the machine."
     if result.baseline_submitted:
         better = "a better" if result.validation_score is not None else "a"
-        texts.append(f"The baseline was submitted: no later node had {better} CV score.")
+        yield f"The baseline was submitted: no later node had {better} CV score."
     if result.cutoff_note:
-        texts.append(result.cutoff_note)
+        yield result.cutoff_note
     if result.knowledge.younger:
-        texts.append(
+        yield (
             f"Prompts contained knowledge base entries from after the simulated time ({result.knowledge.younger}), so the result "
             "cannot be compared with results from that time."
         )
@@ -335,5 +334,4 @@ def cautions(result: RunResult) -> list[str]:
     for node, guards, verdict, sentence in grouped_findings(doubts):
         noun, verb, auxiliary = ("Guards", "warn", "were") if "," in guards else ("A guard", "warns", "was")
         predicate = f"{verb} about" if verdict == "suspicious" else f"{auxiliary} not run on"
-        texts.append(f"{noun} {predicate} {'the data' if node is None else f'node {node}'} ({guards}): {sentence}.")
-    return texts
+        yield f"{noun} {predicate} {'the data' if node is None else f'node {node}'} ({guards}): {sentence}."

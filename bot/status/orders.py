@@ -81,8 +81,7 @@ def _approval_line(session: Session, approval: Approval, clock: Clock) -> str:
     run, submission = session.get(Run, approval.run_id), session.get(Submission, (approval.run_id, approval.submission))
     node = None if submission is None else session.get(Node, (approval.run_id, submission.node))
     node_label = f"{run.competition if run else approval.run_id}, node {submission.node if submission else '?'}"
-    # In real time, as a rehearsal's hours are moments to you.
-    speed = clock.speed if isinstance(clock, FastClock) else 1.0
+    speed = clock.speed if isinstance(clock, FastClock) else 1.0  # a rehearsal's hours are moments to you
     minutes = max(0, int((clock.now() - approval.asked_at).total_seconds() / speed // 60))
     score = "" if node is None or node.score is None else f", CV {node.score:.6g}"
     order = f"`bot approve {approval.id}` or `bot approve {approval.id} --refuse`"

@@ -7,7 +7,7 @@ from sqlalchemy import func
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
-from state.tables import Approval, Control, Letter, ModelCall, Note, Notification, Task
+from state.tables import Control, Letter, ModelCall, Note, Notification, Task
 from state.tasks import coming_tasks
 
 
@@ -106,12 +106,6 @@ class NoteRead:
 def controls(session: Session) -> dict[str, str]:
     """Return the owner's last order for each competition: `running`, `paused` or `stopped`."""
     return {row.competition: row.state for row in session.exec(select(Control))}
-
-
-def open_approvals(session: Session, run_id: str) -> tuple[int, ...]:
-    """Return the numbers of a run's open approvals, by which its held submissions are approved."""
-    query = select(Approval.id).where(Approval.run_id == run_id, col(Approval.decision).is_(None))
-    return tuple(id for id in session.exec(query.order_by(col(Approval.id))) if id is not None)
 
 
 def notes_read(session: Session, competition: str, run_id: str | None, limit: int = 10) -> tuple[NoteRead, ...]:

@@ -14,20 +14,10 @@ from bot.status.accounts import Account, Allowance, accounts
 from bot.status.lock import is_running
 from bot.status.presence import PULSE, Presence, presence
 from bot.status.problems import OpenProblem, current
-from bot.status.queue import (
-    AbandonedTasks,
-    Letters,
-    NoteRead,
-    QueuedTask,
-    controls,
-    dead,
-    letters,
-    notes_read,
-    open_approvals,
-    queued,
-)
+from bot.status.queue import AbandonedTasks, Letters, NoteRead, QueuedTask, controls, dead, letters, notes_read, queued
 from bot.status.site import PollState, Posts, Rank, SubmissionCounts, count_sent, deadline, last_polls, posts, rank
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
+from state.approvals import undecided
 from state.latest_events import latest_of_each
 from state.live import latest_runs
 from state.store import NO_RUN, Store
@@ -203,7 +193,7 @@ class _CompetitionReader:
             doing=run.doing if run else (),
             submissions=count_sent(session, slug, settings, self.now),
             doubts=run.doubts() if run else (),
-            pending=open_approvals(session, run.id) if run else (),
+            pending=tuple(row.id or 0 for row in undecided(session, run.id)) if run else (),
             notebooks=(*[line for line in lines if line.settled][-1:], *[line for line in lines if not line.settled]),
             rank=rank(session, slug),
             accounts=tuple(

@@ -86,10 +86,8 @@ def rules_of(session: Session, competition: str, *, read: bool) -> CompetitionRu
     if read:
         shas |= {version.sha256 for version in history(session, competition, "page", "rules")[:1]} or {None}
     lines = tuple(RuleLine.model_validate(line) for line in accepted[-1].data["lines"]) if accepted else ()
-    sha = None if page is None else page.sha256
-    return CompetitionRules(
-        sha, sha in shas, bool(shas) and sha not in shas, lines, accepted[-1].at if accepted else None
-    )
+    sha, confirmed_at = None if page is None else page.sha256, accepted[-1].at if accepted else None
+    return CompetitionRules(sha, sha in shas, bool(shas) and sha not in shas, lines, confirmed_at)
 
 
 def to_confirm(slug: str) -> str:
@@ -113,10 +111,7 @@ def note_reading(tx: Transaction, competition: str, lines: tuple[RuleLine, ...])
 def accept_rules(tx: Transaction, competition: str, owner: str) -> tuple[str | None, tuple[RuleLine, ...]]:
     """Record that the owner accepts the rules page as last read, with what was read of it; or that there is none.
 
-    Returns the page's SHA-256, None where there is no page, and the lines.
-
-    Raises:
-        UsageError: the competition's pages were not read yet.
+    Returns the page's SHA-256, None where there is no page, and the lines. Raises UsageError: no page was read yet.
     """
     page = last_reading(tx.session, competition, "page", "rules")
     if page is None and not last_readings(tx.session, competition, "page"):

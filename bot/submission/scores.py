@@ -240,8 +240,6 @@ def choose(choices: Sequence[Choice], errors: Mapping[str, float], *, lower_is_b
         return worth(choice.validation_score) + errors_added * errors.get(choice.tag, 0.0)
 
     public = any(choice.public_score is not None for choice in choices)
-    safe_choice = max(choices, key=lambda c: worth(c.public_score) if public else validated(c, -1), default=None)
-    riskier = sorted(
-        (choice for choice in choices if choice is not safe_choice), key=lambda choice: -validated(choice, 1)
-    )
-    return [choice for choice in (safe_choice, *riskier) if choice is not None][:_FINAL_SUBMISSIONS]
+    safe = max(choices, key=lambda c: worth(c.public_score) if public else validated(c, -1), default=None)
+    riskier = sorted((choice for choice in choices if choice is not safe), key=lambda choice: -validated(choice, 1))
+    return [choice for choice in (safe, *riskier) if choice is not None][:_FINAL_SUBMISSIONS]

@@ -26,7 +26,6 @@ LONGEST_BODY = 20_000
 PATIENCE = 10.0
 """Seconds that a client may take to send a form, or to receive what it was sent."""
 _COOKIE_DAYS = 90
-_FOREVER = "public, max-age=86400"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sqlmodel import Session
 
 from bot.engine.run_record import RunRecord
-from bot.live.reading.proposals import unanswered
+from bot.live.reading.proposals import CardProposal, unanswered
 from bot.report import words
 from bot.report.charts import Chart, Series, score_axis, time_axis, timed
 from bot.report.nodes import OngoingRun, ReportableRun, node_rows
@@ -38,14 +38,10 @@ class OwnerQuestion:
     kind: Literal["rules", "task"]
     statements: tuple[tuple[str, str], ...]
     """What was read, each with the quoted sentence of the page that says so; an empty quote: no page does."""
-    reader: str
-    """Who read it."""
     address: str
     """Of the page that it is read on."""
-    note: str = ""
-    """What is uncertain."""
-    choices: tuple[str, ...] = ()
-    """Other answers."""
+    proposal: CardProposal | None = None
+    """What is asked of a task."""
 
 
 def questions(session: Session, competition: str, kaggle: KaggleSection) -> list[OwnerQuestion]:
@@ -54,12 +50,12 @@ def questions(session: Session, competition: str, kaggle: KaggleSection) -> list
     open_questions = []
     if to_confirm(competition) in open_keys:
         statements = tuple((line.short, line.quote) for line in lines_read(session, competition))
-        open_questions.append(OwnerQuestion("rules", statements, "the model", kaggle.page_of(competition, "rules")))
+        open_questions.append(OwnerQuestion("rules", statements, kaggle.page_of(competition, "rules")))
     proposal = unanswered(session, competition)
     if f"card/{competition}" in open_keys and proposal is not None and (proposal.values or proposal.choices):
         statements = ((", ".join(proposal.lines), " … ".join(proposal.quotes)),) if proposal.values else ()
-        address, choices = kaggle.page_of(competition, "overview/evaluation"), tuple(proposal.choices)
-        open_questions.append(OwnerQuestion("task", statements, proposal.reader, address, proposal.note, choices))
+        address = kaggle.page_of(competition, "overview/evaluation")
+        open_questions.append(OwnerQuestion("task", statements, address, proposal))
     return open_questions
 
 

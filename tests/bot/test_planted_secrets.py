@@ -21,7 +21,7 @@ from bot.models.ask import Asker
 from bot.notify import Notice
 from bot.notify.outbox import deliver, notify
 from bot.notify.settings import NotifySection
-from bot.report.export import export_events, export_prompts
+from bot.report.export import calls, write_lines
 from sandbox import ExecutionRequest, Limits
 from sandbox.process import ProcessSandbox
 from state.backup import back_up
@@ -129,8 +129,8 @@ async def test_nothing_that_was_planted_reaches_the_disk(store: Store) -> None:
             with store.write() as tx:
                 tx.record("worker.crashed", run_id=RUN_ID, traceback=traceback.format_exc())
                 end_node(tx, RUN_ID, 1, "failed", error=EVERY_FORM)
-    export_events(store, RUN_ID, folder / "events.jsonl")
-    export_prompts(store, RUN_ID, folder / "prompts.jsonl")
+    write_lines(folder / "events.jsonl", store.export_events(RUN_ID))
+    write_lines(folder / "prompts.jsonl", calls(store, RUN_ID))
     back_up(store)
     assert [sent.title.partition(": ")[0] for sent in leaky.sent] == ["[secret] | [secret] | [secret] | [secret]"]
     assert_clean(folder)

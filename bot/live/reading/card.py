@@ -19,7 +19,7 @@ from bot.models.fingerprint import prompt_hash
 from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
 from scrapers.kaggle.card.board import read_order
-from scrapers.kaggle.card.derive import derive, proposed_by_field, toml_line
+from scrapers.kaggle.card.derive import derive, proposed_by_field
 from scrapers.kaggle.card.evidence import Evidence
 from scrapers.kaggle.card.findings import DerivedCard, Missing
 from scrapers.snapshots.card import TaskCard
@@ -115,6 +115,7 @@ AGREED = "Kaggle's field and the model"
 _USUAL = {"eps": 1e-15, "normalize": True}
 """A log loss's own parameters: to name them changes nothing."""
 _COLUMNS = frozenset(("id_column", "key_columns", "prediction_columns"))
+_NO_PROPOSAL = CardProposal(values={}, reader="")
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,8 @@ class Question:
 
     derived: DerivedCard
     """What is open, with the lines for bot.toml."""
-    proposal: CardProposal | None = None
-    """What `bot approve COMPETITION --card` confirms; None: the lines must be written."""
+    proposal: CardProposal = _NO_PROPOSAL
+    """What `bot approve COMPETITION --card` confirms; without values, the owner must choose or write the lines."""
     agreed: bool = False
     """Whether Kaggle's field and the reading of the pages agree on all that was open: then nobody is asked."""
     note: str = ""
@@ -146,8 +147,9 @@ async def settle(shared: Shared, settings: CompetitionSettings, evidence: Eviden
     reading, reader, note = await _read(shared, settings, evidence)
     question = question_of(evidence, settings, derived, reading, reader)
     question = replace(question, note=question.note or note)
+    choices = _choices(evidence, settings, derived, reading)
     with shared.store.write() as tx:
-        propose(tx, slug, _with_choices(question, evidence, settings, derived, reading))
+        propose(tx, slug, question.proposal.model_copy(update={"note": _note(question, evidence), "choices": choices}))
         if question.agreed:
             # Kept, so that another reading of the same pages changes nothing.
             confirm(tx, slug, AGREED)
@@ -155,41 +157,36 @@ async def settle(shared: Shared, settings: CompetitionSettings, evidence: Eviden
     return card or question
 
 
-def _with_choices(
-    question: Question,
-    evidence: Evidence,
-    settings: CompetitionSettings,
-    derived: DerivedCard,
-    reading: CardReading | None,
-) -> CardProposal:
-    """Return what is proposed with what is uncertain, and with all answers that settle the task."""
+def _choices(
+    evidence: Evidence, settings: CompetitionSettings, derived: DerivedCard, reading: CardReading | None
+) -> dict[str, dict[str, Any]]:
+    """Return all answers that settle the task, by their names, with the columns as they were read or the sample suggests."""
     open_, columns = {missing.field for missing in derived.missing}, dict[str, Any]()
-    if open_ & _COLUMNS and derived.columns.proposed:
-        lines = [missing.line for missing in derived.missing if missing.field in _COLUMNS]
-        read = {name: value for name in _COLUMNS if (value := getattr(reading, name, None))}
-        columns = tomllib.loads("\n".join(lines)) | read
+    if derived.columns.proposed:
+        columns = tomllib.loads("\n".join(missing.line for missing in derived.missing if missing.field in _COLUMNS))
+        columns |= {name: value for name in columns if (value := getattr(reading, name, None))}
     answers: dict[str, dict[str, Any]] = {}
     if "direction" in open_:
         answers = {f"{_BETTER[way]} is better": {"direction": way} for way in ("maximize", "minimize")}
     elif "metric" in open_:
         params = {} if reading is None or reading.metric is None else {reading.metric: _unusual(reading)}
-        for name in (*params, *(name for name in sorted(METRICS) if not _objection(name, evidence))):
-            values = {"metric": name, "metric_params": params.get(name), "direction": METRIC_DIRECTIONS[name]}
-            answers[name] = {key: value for key, value in values.items() if value}
-    proposal = question.proposal or CardProposal(values={}, reader="")
-    choices = {
-        name: values
-        for name, answer in answers.items()
-        if _derived(evidence, settings, proposal.model_copy(update={"values": (values := columns | answer)})).card
-    }
-    notes = [question.note, *(missing.reason for missing in question.derived.missing)]
-    if question.proposal is None and reading is not None:
-        notes += [f'the pages say: "{quote}"' for quote in reading.quotes]
-    if columns and choices:
-        notes.append(f"columns: {', '.join(toml_line(*item) for item in columns.items())}")
-    if (board := read_order(evidence.board).description) not in "; ".join(notes):
-        notes.append(board)
-    return proposal.model_copy(update={"note": "; ".join(filter(None, notes)), "choices": choices})
+        names = [*params, *(name for name in sorted(METRICS) if not _objection(name, evidence))]
+        answers = {
+            n: {"metric": n, "metric_params": params.get(n, {}), "direction": METRIC_DIRECTIONS[n]} for n in names
+        }
+    proposals = {name: CardProposal(values=columns | values, reader="") for name, values in answers.items()}
+    return {name: offer.values for name, offer in proposals.items() if _derived(evidence, settings, offer).card}
+
+
+def _note(question: Question, evidence: Evidence) -> str:
+    """Return what is uncertain of a proposal, and what the pages and the leaderboard say."""
+    notes = [question.note]
+    if not question.proposal.values:
+        missing = question.derived.missing
+        notes += [f"{m.reason} ({m.line})" if m.field in _COLUMNS else m.reason for m in missing]
+        notes += [f'the pages say: "{quote}"' for quote in question.proposal.quotes]
+    board = read_order(evidence.board).description
+    return "; ".join(filter(None, (*notes, "" if board in " ".join(notes) else board)))
 
 
 async def _read(
@@ -209,23 +206,17 @@ def question_of(
     evidence: Evidence, settings: CompetitionSettings, derived: DerivedCard, reading: CardReading | None, reader: str
 ) -> Question:
     """Return what is proposed of all that is open, and whether to ask the owner; `reading` is None if nobody read the pages."""
-    metric_and_params = proposed_by_field(evidence, derived.columns, METRIC_DIRECTIONS)
-    if reading is None:
-        if metric_and_params is None or _objection(metric_and_params[0], evidence):
-            return Question(derived)
-        return _proposed(
-            evidence,
-            settings,
-            derived,
-            CardReading(metric=metric_and_params[0], params=dict(metric_and_params[1])),
-            FIELD,
-        )
+    named = proposed_by_field(evidence, derived.columns, METRIC_DIRECTIONS)
     open_ = {missing.field for missing in derived.missing}
+    if reading is None:
+        if named is None:
+            return Question(derived)
+        reading, reader = CardReading(metric=named[0], params=dict(named[1])), FIELD
     if reading.metric is not None and "metric" in open_ and (objection := _objection(reading.metric, evidence)):
-        return Question(derived, note=objection)
+        return Question(derived, CardProposal(values={}, quotes=reading.quotes, reader=reader), note=objection)
     question = _proposed(evidence, settings, derived, reading, reader)
-    agreed = metric_and_params == (reading.metric, _unusual(reading)) and open_ == {"metric"} and not reading.doubt
-    return replace(question, agreed=agreed)
+    agreed = reader != FIELD and named == (reading.metric, _unusual(reading))
+    return replace(question, agreed=agreed and open_ == {"metric"} and not reading.doubt)
 
 
 def _proposed(
@@ -237,16 +228,14 @@ def _proposed(
         values = {"metric": reading.metric, "metric_params": _unusual(reading)}
     if open_ & _COLUMNS:
         values |= {name: getattr(reading, name) for name in _COLUMNS}
-    proposal = CardProposal(
-        values={name: value for name, value in values.items() if value}, quotes=reading.quotes, reader=reader
-    )
-    if not proposal.values:
-        return Question(derived, note=reading.doubt)
+    values = {name: value for name, value in values.items() if value}
+    proposal = CardProposal(values=values, quotes=reading.quotes, reader=reader)
     derived_card = _derived(evidence, settings, proposal)
-    if derived_card.card is not None:
+    if values and derived_card.card is not None:
         return Question(derived_card, proposal, note=reading.doubt)
     read = [Missing(evidence.slug, line.partition(" = ")[0], proposal.source, line) for line in proposal.lines]
-    return Question(replace(derived_card, missing=(*read, *derived_card.missing)), note=reading.doubt)
+    derived_card = replace(derived_card, missing=(*read, *derived_card.missing))
+    return Question(derived_card, proposal.model_copy(update={"values": {}}), note=reading.doubt)
 
 
 def _derived(evidence: Evidence, settings: CompetitionSettings, proposal: CardProposal) -> DerivedCard:

@@ -65,10 +65,7 @@ class CardOverrides(ClosedModel):
     )
 
     def over(self, read: "CardOverrides") -> "CardOverrides":
-        """Return both, these keys before those of `read`; of the metric, and of the columns, only one of the two speaks.
-
-        A direction alone completes the metric.
-        """
+        """Return both, these keys first; of the metric and of the columns only one speaks, but a mere direction completes it."""
         stated = {name: value for name in CardOverrides.model_fields if (value := getattr(self, name)) is not None}
         remaining = read.model_dump(exclude_none=True, exclude=set(stated))
         for group in _FIELD_GROUPS:

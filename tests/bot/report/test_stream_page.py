@@ -53,7 +53,7 @@ def test_what_others_wrote_stays_text_there_too(shown: Page) -> None:
 
 
 def cautions(**changes: Any) -> list[str]:
-    return words.cautions(RunResult.model_validate(BASE | changes))
+    return [*words.cautions(RunResult.model_validate(BASE | changes))]
 
 
 def test_a_clock_that_did_not_arrive_is_a_remark_and_no_caution() -> None:

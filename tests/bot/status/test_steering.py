@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from bot.status.queue import AbandonedTasks, controls, dead, notes_read, open_approvals
-from state.approvals import ask_approval, decide_approval
+from bot.status.queue import AbandonedTasks, controls, dead, notes_read
+from state.approvals import ask_approval, decide_approval, undecided
 from state.steering import add_note, set_control
 from state.store import Store
 from state.tasks import claim_task, finish_task, put_task, retry_task
@@ -99,7 +99,7 @@ def test_of_many_notes_the_latest_are_shown_the_oldest_of_them_first(store: Stor
 
 def test_what_the_owner_has_paused_and_what_waits_for_approval_is_shown(store: Store, run_id: str) -> None:
     with store.read() as session:
-        assert (controls(session), open_approvals(session, "r")) == ({}, ())
+        assert controls(session) == {}
     with store.write() as tx:
         set_control(tx, "wine", "paused")
         for number in ("1", "2", "3"):
@@ -107,4 +107,4 @@ def test_what_the_owner_has_paused_and_what_waits_for_approval_is_shown(store: S
         decide_approval(tx, 2, "approved", "me")
     with store.read() as session:
         assert controls(session) == {"wine": "paused"}
-        assert open_approvals(session, "r") == (1, 3)
+        assert [row.id for row in undecided(session, "r")] == [1, 3]
