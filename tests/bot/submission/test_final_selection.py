@@ -123,7 +123,7 @@ async def test_an_ensemble_is_compared_on_validation_rows_alone_and_wins_ties(tm
         found = selection_of(context)
         assert chosen is not None and found is not None
         one = next(one for one in found.candidates if one.node == node.id)
-        assert (one.kind, one.out_of_fold, chosen.id) == ("blend", None, node.id)
+        assert (one.kind, one.out_of_fold, chosen.id) == ("ensemble", None, node.id)
         assert one.holdout is not None and one.final is not None
         assert len(found.candidates) == 4
 
