@@ -37,7 +37,7 @@ def test_the_correlation_is_spearmans(scores: list[tuple[int, int]]) -> None:
         assert found == pytest.approx(spearmanr(left, right).statistic, abs=1e-9)
 
 
-def test_the_safest_and_the_boldest_are_proposed_where_there_are_no_public_scores() -> None:
+def test_the_conservative_and_the_risky_pick_are_proposed_where_there_are_no_public_scores() -> None:
     sure, middling, bold = (Choice(tag, number, None, score) for number, (tag, score) in enumerate(SCORES))
     errors = {"sure": 0.01, "middling": 0.01, "bold": 0.2}
     assert choose([bold, middling, sure], errors, lower_is_better=False) == [sure, bold]
