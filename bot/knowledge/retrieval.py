@@ -28,6 +28,8 @@ _MAX_ENTRIES = 5
 _MOST_IN_LAB = 12
 _POOL = 25
 """The best-fitting entries, of which each search of a run shows others."""
+_YEARLY = 1.1
+"""Factor of an entry's similarity for each year by which it is younger: methods are superseded."""
 _DESCRIPTION, _PREVIEW = 4_000, 1_500
 """Characters of a task's description and of the preview of its data: its beginning says what the task is."""
 
@@ -167,13 +169,15 @@ async def rank_entries(
 ) -> list[Entry]:
     """Return the entries that fit best, those of earlier labels first.
 
-    Within a label those go first that name it earlier among their own, then by similarity. A label brings at most half of all,
-    so that the second one has a say, unless the others bring less; one that no entry has brings what its top category has.
-    Without any label similarity alone decides.
+    Within a label those go first that name it earlier among their own, then by similarity and year. A label brings at most half
+    of all, unless the others bring less; one that no entry has brings what its top category has. Without any label similarity
+    alone decides.
     """
     scores = await similarity.scores(query, [entry.searched for entry in entries])
-    pairs = sorted(zip(scores, entries, strict=True), key=lambda pair: (-pair[0], pair[1].id))
-    by_score = [entry for _, entry in pairs]
+    weighed = [
+        (-score * _YEARLY ** (e.known_at.year - 2000), e.id, e) for score, e in zip(scores, entries, strict=True)
+    ]
+    by_score = [entry for *_, entry in sorted(weighed, key=lambda item: item[:2])]
     picks: dict[str, Entry] = {}
     for most in ((limit + 1) // 2, limit):
         for label in task_labels:
@@ -188,7 +192,8 @@ def _data(labels: Sequence[str]) -> set[str]:
 
 
 def _top(label: str) -> str:
-    return label.partition("/")[0]
+    """Return a label's kind of data: its category, or itself where a category's labels have nothing in common."""
+    return label if label.startswith(("science/", "time-series/event")) else label.partition("/")[0]
 
 
 def _within(by_score: Sequence[Entry], label: str) -> list[Entry]:
