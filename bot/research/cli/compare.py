@@ -1,9 +1,9 @@
 """`bot compare`: who is better, over finished replays."""
 
-import textwrap
 from dataclasses import asdict
 from json import dumps as json_text
 from pathlib import Path
+from textwrap import TextWrapper
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +19,7 @@ from bot.research.compare.verdict import competitions_needed, conclusion, interv
 from state.errors import UsageError
 
 _WIDTH = 80
+_PARAGRAPH = TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def compare(
@@ -57,7 +58,7 @@ def _planned(plan: Path) -> Planned:
 def print_comparison(comparison: Comparison) -> None:
     """Print who is better and how surely, the agents' figures, each pair, and the papers' tables."""
     for sentence in (verdict(comparison), conclusion(comparison)):
-        typer.echo(textwrap.fill(sentence, _WIDTH))
+        typer.echo(_PARAGRAPH.fill(sentence))
     for table in (outcomes_table(comparison), spent_table(comparison)):
         print_table(("agent", *table.columns), [(name, *cells) for name, cells in table.rows], width=_WIDTH)
     if comparison.pairs:
@@ -67,9 +68,9 @@ def print_comparison(comparison: Comparison) -> None:
         marks = [f"{name} [{mark}]" if mark else name for name, mark in paper.columns]
         rows = [(f"{row[0]} [{mark}]" if mark else row[0], *row[1:]) for mark, row in paper.rows]
         print_table(marks, rows, paper.title, width=_WIDTH)
-        typer.echo(textwrap.fill(f"{paper.note} Published: {paper.source}.", _WIDTH))
+        typer.echo(_PARAGRAPH.fill(f"{paper.note} Published: {paper.source}."))
     for caution in comparison.cautions:
-        typer.echo(textwrap.fill(f"{caution}.", _WIDTH))
+        typer.echo(_PARAGRAPH.fill(f"{caution}."))
 
 
 def _row(comparison: Comparison, pair: Pair) -> tuple[str, ...]:

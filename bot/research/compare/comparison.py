@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import fmean
 
 from bot.report.result import RunResult
 from bot.report.words import duration
@@ -15,7 +16,7 @@ from state.words import plural
 
 @dataclass(frozen=True)
 class Pair:
-    """Two contenders, the one that beats more teams first."""
+    """Two contenders, first the one that beats more teams over the cells that both have."""
 
     first: Contender
     second: Contender
@@ -88,6 +89,9 @@ def compare(runs: Runs, planned: Planned = ()) -> Comparison:
         if planned and (agents not in planned or first.model != second.model):
             continue
         if differences := paired_differences(runs.cells, first, second, win_rate):
+            if sum(map(fmean, differences.values())) < 0:  # the rows are of cells that all have
+                first, second = second, first
+                differences = paired_differences(runs.cells, first, second, win_rate)
             medals = difference(paired_differences(runs.cells, first, second, any_medal))
             pairs.append((first, second, difference(differences), medals))
     # A plan that is half done is corrected for all of its pairs, so that its last runs make no difference.

@@ -1,7 +1,5 @@
 """Who wins and how surely, and what cannot be concluded: the first sentences of a comparison."""
 
-from collections.abc import Sequence
-
 from bot.report.words import NO_VALUE
 from bot.research.compare.comparison import Comparison, Pair
 from bot.research.compare.paired_tests import LEVEL, Difference, min_competitions
@@ -13,8 +11,8 @@ _MAX_COMPETITIONS = 1_000
 
 
 def points(share: float) -> str:
-    """Write a difference of shares in percentage points with its sign, such as `+8.1`."""
-    text = f"{100 * share:+.1f}"
+    """Write a difference of shares in percentage points with its sign, such as `+8.1`, or `+0.03` if it is tiny."""
+    text = f"{100 * share:+.{'1f' if not 1e-6 < abs(share) < 5e-4 else '1g'}}"
     return "0.0" if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
 
 
@@ -43,17 +41,17 @@ def verdict(comparison: Comparison) -> str:
         nearest = (comparison.against_leader or comparison.pairs)[0]
         names = [comparison.title(contender) for contender in (nearest.first, nearest.second)]
         if points(nearest.win_rate.mean) == "0.0":
-            return f"{names[0]} is level with {names[1]}: both beat the same share of teams."
+            return f"{names[0]} is level with {names[1]} ({_certainty(nearest)})."
         count = competitions_needed(comparison, nearest)
         suffix = "" if count == NO_VALUE else f"; confirming a difference of this size takes about {count} competitions"
-        return f"{names[0]} is ahead of {names[1]} by {_size(nearest)}, which could be chance{suffix}."
+        return f"{names[0]} is ahead of {names[1]} by {_size(nearest)}, which is not significant{suffix}."
     by_winner: dict[Contender, list[Pair]] = {}
     for pair in settled:
         by_winner.setdefault(pair.first, []).append(pair)
     title, clauses = comparison.title, []
     for winner, pairs in by_winner.items():
         losers = [f"{title(pair.second)} by {_size(pair)}" for pair in pairs]
-        clauses.append(f"{title(winner)} is better than {_join_names(losers)}")
+        clauses.append(f"{title(winner)} is better than {' and '.join(losers)}")
     open_pairs = len(comparison.pairs) - len(settled)
     suffix = f"; {plural(open_pairs, 'other pair')} not significant" if open_pairs else ""
     return f"{'; '.join(clauses)}{suffix}."
@@ -92,12 +90,9 @@ def competitions_needed(comparison: Comparison, pair: Pair) -> str:
 
 
 def _size(pair: Pair) -> str:
-    comparison = pair.win_rate
-    size = f"{abs(100 * comparison.mean):.1f} percentage points of teams beaten"
-    if not interval(comparison):
-        return f"{size} on {plural(comparison.competitions, 'competition')}"
-    return f"{size} (95% interval {interval(comparison)}, p = {percentage(pair.chance)})"
+    return f"{points(pair.win_rate.mean).removeprefix('+')} percentage points of teams beaten ({_certainty(pair)})"
 
 
-def _join_names(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _certainty(pair: Pair) -> str:
+    within, competitions = interval(pair.win_rate), plural(pair.win_rate.competitions, "competition")
+    return f"{f'95% interval {within}' if within else competitions}, p = {percentage(pair.chance)}"

@@ -27,7 +27,7 @@ def test_an_agent_that_is_better_is_said_to_win_and_by_how_much() -> None:
 def test_equal_agents_are_said_to_be_open() -> None:
     found = compare(bench({"comind": 0.0, "aide": 0.0}, random.Random(2)))
     said = verdict(found)
-    assert "is ahead of" in said and "which could be chance" in said
+    assert "is ahead of" in said and "which is not significant; " in said
     assert re.search(r"confirming a difference of this size takes about (over )?[\d,]+ competitions\.$", said)
 
 
@@ -36,9 +36,17 @@ def test_agents_without_a_difference_are_level() -> None:
     found = compare(
         runs_of([result(name, agent, 0, score) for name in ("wine", "beer") for agent, score in same.items()])
     )
-    assert verdict(found) in [
-        f"{a} is level with {b}: both beat the same share of teams." for a, b in permutations(same)
-    ]
+    assert verdict(found) in [f"{a} is level with {b} (2 competitions, p = 100%)." for a, b in permutations(same)]
+
+
+def test_the_agent_that_is_ahead_over_common_runs_is_named_first_whatever_the_order_of_the_rows() -> None:
+    both = [result(name, agent, 0, score) for name in COMPETITIONS for agent, score in (("comind", 0.4), ("aide", 0.5))]
+    # Over cells that all three share, which the rows are of, comind leads.
+    alone = [result("alone", agent, 0, score) for agent, score in (("comind", 0.9), ("aide", 0.8), ("solo", 0.0))]
+    found = compare(runs_of([*both, *alone]))
+    assert [row.contender.agent for row in found.rows] == ["comind", "aide", "solo"]
+    assert found.pairs[0].settled and found.pairs[0].win_rate.mean == pytest.approx(1.1 / 13)
+    assert verdict(found).startswith("aide is better than comind by 8.5 percentage points")
 
 
 def test_of_several_agents_those_that_are_beaten_and_those_that_are_open_are_named() -> None:
@@ -208,6 +216,8 @@ def test_a_table_has_only_columns_with_something_in_them() -> None:
     assert outcomes_table(bare).rows == (("comind", ("1.00", "40.0%", "0%", "0%", "100%", "0")),)
 
 
-@pytest.mark.parametrize(("share", "text"), [(0.081, "+8.1"), (-0.5, "\N{MINUS SIGN}50.0"), (-0.0001, "0.0")])
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.081, "+8.1"), (-0.5, "\N{MINUS SIGN}50.0"), (-0.0001, "\N{MINUS SIGN}0.01"), (1e-9, "0.0")]
+)
 def test_differences_of_shares_are_written_in_points(share: float, text: str) -> None:
     assert points(share) == text

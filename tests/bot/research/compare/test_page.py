@@ -49,7 +49,9 @@ def test_the_page_begins_with_who_wins_and_one_picture_and_fetches_nothing() -> 
     page = read(render(found))
     assert page.fetched == ["data:,"]
     assert "script" not in page.tags
-    order = [page.texts.index(text) for text in (verdict(found), "over aide", "Each agent", "Each pair", "Over time")]
+    order = [
+        page.texts.index(text) for text in (verdict(found), "comind over aide", "Each agent", "Each pair", "Over time")
+    ]
     assert order[0] < order[1] < order[2] < order[3] < order[4]
     assert page.tags.count("circle") == 2 * 12, "a dot for each competition and pair"
     published = page.texts.index("CoMind v1, table 1: win rate by category")
@@ -92,6 +94,7 @@ def test_the_command_prints_at_most_80_columns_and_writes_what_it_is_asked_to(bo
     done = bot("compare", runs, "--html", tmp_path / "page.html")
     assert done.exit_code == 0
     assert max(map(len, done.stdout.splitlines())) <= 80
+    assert not any(line.endswith("-") for line in done.stdout.splitlines()), "names stay whole"
     assert done.stdout.startswith("comind is better than comind no-community by ")
     assert "CoMind v1, table 1: win rate by category" in done.stdout and "CoMind v2" in done.stdout
     assert "The comparison omits 1 unfinished run" in " ".join(done.stdout.split())
