@@ -55,7 +55,14 @@ _PHASES = {
 """Phases by the prefixes of unfinished steps."""
 _CALLS = {"plan": "planning", "pick": "choosing posts", "substeps": "splitting the plan", "write": "writing"}
 """What a node's author is at, by the names of its steps; others are `substep 2: 1`, with the number of the rewrite."""
-_VIEWS = {"full": "all data", "holdout": "the hold-out view", "sample": "a sample"}
+VIEWS = {
+    "sample": "a sample",
+    "holdout": "the hold-out view",
+    "full": "all data",
+    "swap": "the pseudo-test view",
+    "rehearsal": "the rows of the notebook check",
+    "rehearsal-few": "a few rows of the notebook check",
+}
 _IDLE_EVENTS = 40
 """Latest events of idle work, among them the starts of all that is unfinished."""
 _SELF_REPORTED = (
@@ -97,7 +104,7 @@ class NodeCounts:
 
 @dataclass(frozen=True)
 class Doing:
-    """Work in progress: a node, a lab's turn, or the engine's work in idle time."""
+    """Work in progress: a node, a lab's turn, or the engine's own work, such as what it runs in idle time."""
 
     node: int | None
     """Without an execution its script is being written, or scored; None: no node."""
@@ -111,13 +118,13 @@ class Doing:
 
     @property
     def subject(self) -> str:
-        """The node or lab of the work."""
-        return f"node {self.node}" if self.node is not None else "idle time" if self.lab is None else f"lab {self.lab}"
+        """What is at work: a node, a lab, or the engine itself."""
+        return f"node {self.node}" if self.node is not None else "engine" if self.lab is None else f"lab {self.lab}"
 
     @property
     def activity(self) -> str:
         """The kind of work, with the view of its execution."""
-        return self.action + (f", runs on {_VIEWS.get(self.view or '', self.view)}" if self.execution else "")
+        return self.action + (f", runs on {VIEWS[self.view]}" if self.view else "")
 
     @property
     def sentence(self) -> str:
@@ -380,8 +387,8 @@ class RunRecord:
 
     @cached_property
     def doing(self) -> tuple[Doing, ...]:
-        """Work in progress: nodes, each with its running execution, labs, and work in idle time."""
-        return (*self._nodes_at_work(), *self._labs_at_work(), *self._idle_work())
+        """Work in progress: nodes, each with its running execution, labs, and the engine's own work."""
+        return (*self._nodes_at_work(), *self._labs_at_work(), *self._engine_work())
 
     def _labs_at_work(self) -> Iterator[Doing]:
         """Yield the work of each open lab: its coder's command, or its model's reply."""
@@ -393,7 +400,7 @@ class RunRecord:
                     action = command_of(self._session, self.id, lab.id, step.attempt) or "its coding agent is working"
                 yield Doing(None, action, iso(step.started_at), lab=lab.id)
 
-    def _idle_work(self) -> Iterator[Doing]:
+    def _engine_work(self) -> Iterator[Doing]:
         for step in self._unfinished_steps:
             if step.name == "blend":
                 yield Doing(None, "fits the ensemble", iso(step.started_at))

@@ -282,7 +282,7 @@ class SealedRuns:
             )
             mounts = await self._mounts(experiment, folder, "trial" if is_trial else "sealed")
             request = replace(copying, mounts=mounts, environment={_SEALED: f"/lab/work/{_KEPT_FOLDER}"})
-            with executor.reported_idle_work(work_name):
+            with executor.reported_work(work_name):
                 end = await self._command(experiment, copying, request)
             # Logged again it has the number that it has in the run, or none.
             names = (experiment.name, _first_name(experiment.name))

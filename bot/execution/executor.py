@@ -280,15 +280,15 @@ class Executor:
         Raises InfrastructureFailure: the sandbox failed.
         """
         request.out.mkdir(parents=True, exist_ok=True)
-        with self.reported_idle_work(request.execution_id):
+        with self.reported_work(request.execution_id):
             outcome = await self.sandbox.run(replace(request, lease=lease), Rules(self.settings.rules, request))
         if outcome.reason is ExitReason.INFRASTRUCTURE:
             raise InfrastructureFailure(outcome.detail or "the sandbox failed")
         return outcome
 
     @contextmanager
-    def reported_idle_work(self, name: str) -> Iterator[None]:
-        """Report work in idle time, for whoever looks at the run."""
+    def reported_work(self, name: str) -> Iterator[None]:
+        """Report work that belongs to no node or lab yet, such as what runs in idle time."""
         self._record(IDLE_STARTED, name)
         try:
             yield

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.engine.run_record import RunRecord
+from bot.engine.run_record import VIEWS, RunRecord
 from bot.engine.tree import BASELINE
 from bot.report import words
 from bot.report.credits import Credits, measure_credits
@@ -101,4 +101,4 @@ def by_view(executions: Sequence[Execution]) -> Iterator[ViewSpending]:
         seconds = sum(execution.seconds or 0.0 for execution in group)
         peak_bytes = max((e.peak_memory_bytes for e in group if e.peak_memory_bytes is not None), default=None)
         reasons_in_words = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-        yield ViewSpending(view, len(group), seconds, peak_bytes, reasons.total(), reasons_in_words)
+        yield ViewSpending(VIEWS[view], len(group), seconds, peak_bytes, reasons.total(), reasons_in_words)

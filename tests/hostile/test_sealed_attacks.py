@@ -186,7 +186,7 @@ async def test_no_label_leaves_a_run_on_all_rows(
         folder=SimpleNamespace(labs=folders["labs"], experiments=folders["experiments"]),
         settings=SimpleNamespace(limits=limits),
         leasing=SimpleNamespace(hold_idle=hold_idle),
-        reported_idle_work=lambda name: nullcontext(),
+        reported_work=lambda name: nullcontext(),
         view=view,
         fold_view=nothing,
         folds_of=folds_of,

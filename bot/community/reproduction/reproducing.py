@@ -112,7 +112,8 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
     measured_nodes = []
     for post in sorted(context.community.find(kernel_items), key=lambda post: nodes[post.item]):
         try:
-            measured_nodes += await _reproduce(context, post, nodes[post.item], files, shares_cores)
+            with context.executor.reported_work(f"public notebook {post.title} ({post.item})"):
+                measured_nodes += await _reproduce(context, post, nodes[post.item], files, shares_cores)
         except BudgetExceeded as error:
             await _give_up(context, number, str(error))
             break

@@ -101,8 +101,8 @@ def test_what_labs_and_idle_time_are_at_is_shown_and_what_an_earlier_start_left_
         assert [work.sentence for work in record.doing] == [
             "lab 1: python train.py",
             "lab 2: waiting for its model",
-            "idle time: fits the ensemble",
-            "idle time: fit-b",
+            "engine: fits the ensemble",
+            "engine: fit-b",
         ]
         assert record.phase == "selection"
 
