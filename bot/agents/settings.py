@@ -39,8 +39,8 @@ class RunOptions(SearchOptions):
     coder: Annotated[str | None, Option()] = Field(
         default=None,
         min_length=1,
-        description="`lab` (a shell in a sandbox), `script` (whole scripts) or the NAME of a table [coders.NAME] (default: lab "
-        "with a language model and a sandbox that supports labs, otherwise script)",
+        description="`lab` (a shell in a sandbox), `script` (whole scripts), or a coding agent: a preset, such as codex, or the "
+        "NAME of a table [coders.NAME] (default: lab with a language model and a sandbox that supports labs, otherwise script)",
         examples=["codex"],
     )
     notes: Annotated[SettingsPath | None, Option()] = Field(

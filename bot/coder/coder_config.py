@@ -1,6 +1,7 @@
 """The owner's coding agents: the tables `[coders.NAME]` of bot.toml, and presets for those that many people use."""
 
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,10 +34,11 @@ class Preset:
 
     dialect: Dialect
     program: str
-    """Where its program lies in its installation; `*` stands for a part of the machine's name."""
+    """Where its program lies in its virtual environment or node_modules; `*` stands for a part of the machine's name.
+    The last part is its command on PATH."""
     command: str
     install: str
-    """A line that installs it into `{folder}`."""
+    """A line that installs it on PATH."""
     environment: Mapping[str, str]
 
 
@@ -47,7 +49,7 @@ cp solution.py before.py
 for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   cp /lab/TASK.md message.txt
   [ ! -s said.txt ] || { printf '\\n\\n# What came of solution.py as it stands\\n'; tail -c 4000 said.txt; } >>message.txt
-  "$CODER_FOLDER/bin/python" -I "$CODER_PROGRAM" --model "openai/$CODER_MODEL" --message-file message.txt --yes-always \\
+  "$CODER_FOLDER/bin/python3" -I "$CODER_PROGRAM" --model "openai/$CODER_MODEL" --message-file message.txt --yes-always \\
     --no-git --no-gitignore --no-check-update --analytics-disable --no-show-model-warnings --no-show-release-notes \\
     --no-detect-urls --disable-playwright --no-pretty --map-tokens 0 --edit-format diff solution.py </dev/null || exit
   # What it leaves as it is will not get better.
@@ -68,20 +70,29 @@ done
 [ ! -S /lab/.engine/socket ] || lab done said.txt || lab done </dev/null
 """
 
+_OPENCODE = """
+export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_DEFAULT_PLUGINS=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1
+export OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_EXPERIMENTAL_BASH_DEFAULT_TIMEOUT_MS=1800000
+export OPENCODE_CONFIG_CONTENT='{"permission": "allow", "share": "disabled", "provider": {"gateway": {
+  "npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "'"$OPENAI_BASE_URL"'", "apiKey": "none"},
+  "models": {"'"$CODER_MODEL"'": {}}}}}'
+exec "$CODER_PROGRAM" run --model "gateway/$CODER_MODEL" </lab/TASK.md
+"""
+
 PRESETS: Mapping[str, Preset] = {
     "mini-swe-agent": Preset(
         "chat",
         "bin/mini",
         # Python without PYTHONPATH, which is that of scripts; they find it again, as the agent passes it on.
-        'exec "$CODER_FOLDER/bin/python" -I "$CODER_PROGRAM" --yolo --exit-immediately --cost-limit 0 '
+        'exec "$CODER_FOLDER/bin/python3" -I "$CODER_PROGRAM" --yolo --exit-immediately --cost-limit 0 '
         '--model "openai/$CODER_MODEL" --config mini.yaml --config environment.timeout=1800 '
         '--task "$(cat /lab/TASK.md)"',
-        "python3 -m venv {folder} && {folder}/bin/pip install mini-swe-agent",
+        "pipx install mini-swe-agent",
         {"MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     ),
     "codex": Preset(
         "responses",
-        "node_modules/@openai/codex-*/vendor/*/bin/codex",
+        "@openai/codex-*/vendor/*/bin/codex",
         # In /tmp it makes no links to programs of its own, which edit files.
         'export CODEX_HOME=/dev/shm/codex; mkdir -p "$CODEX_HOME"; '
         'exec "$CODER_PROGRAM" exec --dangerously-bypass-approvals-and-sandbox --skip-git-repo-check --color never '
@@ -89,16 +100,16 @@ PRESETS: Mapping[str, Preset] = {
         '--config "model_providers.gateway={name=\\"gateway\\", base_url=\\"$OPENAI_BASE_URL\\", '
         'wire_api=\\"responses\\", env_key=\\"OPENAI_API_KEY\\"}" '
         '--config model_provider=gateway --model "$CODER_MODEL" - </lab/TASK.md',
-        "npm install --prefix {folder} @openai/codex",
+        "npm install --global @openai/codex",
         {},
     ),
     "claude-code": Preset(
         "messages",
-        "node_modules/@anthropic-ai/claude-code-*/claude",
+        "@anthropic-ai/claude-code-*/claude",
         'export ANTHROPIC_DEFAULT_HAIKU_MODEL="$CODER_MODEL" ANTHROPIC_SMALL_FAST_MODEL="$CODER_MODEL"; '
         'exec "$CODER_PROGRAM" --print --verbose --dangerously-skip-permissions --disallowedTools WebSearch,WebFetch '
         '--model "$CODER_MODEL" --output-format stream-json </lab/TASK.md',
-        "npm install --prefix {folder} @anthropic-ai/claude-code",
+        "npm install --global @anthropic-ai/claude-code",
         {
             "IS_SANDBOX": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -107,15 +118,10 @@ PRESETS: Mapping[str, Preset] = {
             "BASH_MAX_TIMEOUT_MS": "1800000",
         },
     ),
-    "aider": Preset(
-        "chat",
-        "bin/aider",
-        _AIDER,
-        "python3 -m venv {folder} && {folder}/bin/pip install aider-chat",
-        {"LITELLM_LOCAL_MODEL_COST_MAP": "True"},
-    ),
+    "aider": Preset("chat", "bin/aider", _AIDER, "pipx install aider-chat", {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}),
+    "opencode": Preset("chat", "opencode-linux-*/bin/opencode", _OPENCODE, "npm install --global opencode-ai", {}),
 }
-"""By name; a table `[coders.NAME]` of such a name needs nothing but its folder."""
+"""By name; such an agent needs no table if its command is on PATH."""
 
 
 def _name(name: str) -> str:
@@ -125,13 +131,6 @@ def _name(name: str) -> str:
 
 
 CoderName = Annotated[str, AfterValidator(_name)]
-
-
-def _environment(variables: dict[str, str]) -> dict[str, str]:
-    for name in variables:
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise ValueError(f"has an invalid variable name: {name!r}")
-    return variables
 
 
 class CoderSection(ClosedModel):
@@ -144,7 +143,8 @@ class CoderSection(ClosedModel):
     )
     folder: SettingsPath | None = Field(
         default=None,
-        description="folder in which the agent is installed; mounted read-only at the same path",
+        description="folder in which the agent is installed; mounted read-only at the same path (default for a preset: the "
+        "installation of its command on PATH)",
         examples=["/opt/coders/codex"],
     )
     files: tuple[SettingsPath, ...] = Field(
@@ -159,7 +159,7 @@ class CoderSection(ClosedModel):
         f"/lab/TASK.md and with ${FOLDER}, ${PROGRAM} (for a preset) and ${MODEL} set",
         examples=['exec "$CODER_FOLDER/bin/agent" --model "$CODER_MODEL" </lab/TASK.md'],
     )
-    environment: Annotated[dict[str, str], AfterValidator(_environment)] = Field(
+    environment: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(
         default={},
         description="environment variables for the agent; do not include keys: the agent needs none, and could read them",
         examples=[{"AGENT_TELEMETRY": "off"}],
@@ -198,8 +198,7 @@ class OwnCoder(ClosedModel):
     @property
     def variables(self) -> dict[str, str]:
         """The variables that its command finds, those of the gateway apart."""
-        place = "" if self.folder is None else str(self.folder)
-        return {FOLDER: place, PROGRAM: self.program or "", MODEL: self.model, **self.environment}
+        return {FOLDER: str(self.folder or ""), PROGRAM: self.program or "", MODEL: self.model, **self.environment}
 
 
 class ChosenCoder(ClosedModel):
@@ -217,47 +216,47 @@ def choose_coder(
     Raises:
         UsageError: labs are needed and cannot be, or the coder is unknown or cannot be started.
     """
-    labs = choice.kind != "builtin" and sandbox.isolation != "none"
+    is_builtin = choice.kind == "builtin"
+    labs = not is_builtin and sandbox.isolation != "none"
     if name in (None, "script"):
         return ChosenCoder(labs=labs and name is None)
     if not labs:
-        hint = (
-            "the built-in model cannot work in labs"
-            if choice.kind == "builtin"
-            else "use --sandbox bubblewrap or docker"
-        )
+        hint = "the built-in model cannot work in labs" if is_builtin else "use --sandbox bubblewrap or docker"
         raise UsageError(f"coder {name} works in labs, which require a language model and a sandbox: {hint}")
     return ChosenCoder(labs=True, own=None if name == "lab" else own_coder(str(name), sections, choice))
 
 
 def own_coder(name: str, sections: Mapping[str, CoderSection], choice: "ModelChoice") -> OwnCoder:
-    """Return a coder of bot.toml by its name, to work with the model that is chosen for coders.
+    """Return a preset or a coder of bot.toml by its name, to work with the model that is chosen for coders.
 
     Raises:
-        UsageError: there is no such table, it says too little to start the agent, the agent is not installed, or no
-            endpoint answers it.
+        UsageError: there is no such preset or table, it says too little to start the agent, the agent is not installed, or
+            no endpoint answers it.
     """
     if choice.kind != "openai":
         raise UsageError(f"the coder {name} requires a model at an endpoint, not {choice.spec}")
-    section = sections.get(name)
-    if section is None:
+    if name not in sections and name not in PRESETS:
         raise UsageError(
-            f"unknown coder {name!r}: {did_you_mean(name, (*RESERVED, *sections))} (define your own in a table [coders.NAME] "
-            "in bot.toml)"
+            f"unknown coder {name!r}: {did_you_mean(name, (*RESERVED, *PRESETS, *sections))} (define your own in a table "
+            "[coders.NAME] in bot.toml)"
         )
+    section = sections.get(name, CoderSection())
     preset = PRESETS.get(section.preset or name)
     command, dialect = section.command or (preset and preset.command), section.dialect or (preset and preset.dialect)
     if command is None or dialect is None:
         raise UsageError(f"[coders.{name}] needs a preset ({', '.join(PRESETS)}), or a command and a dialect")
-    program = None
+    for path in (section.folder, *section.files):
+        if path is not None and not path.exists():
+            raise UsageError(f"[coders.{name}] names {path}, which does not exist")
+    folder, program = section.folder, None
     if preset is not None and section.command is None:
-        program = installed(name, section)
+        folder, program = _installation(name, preset, folder)
     return OwnCoder(
         name=name,
         model=choice.model_for("coder"),
         command=command,
         dialect=dialect,
-        folder=section.folder,
+        folder=folder,
         program=program,
         files=section.files,
         environment={**(preset.environment if preset else {}), **section.environment},
@@ -265,32 +264,28 @@ def own_coder(name: str, sections: Mapping[str, CoderSection], choice: "ModelCho
     )
 
 
-def installed(name: str, section: CoderSection) -> str | None:
-    """Return the program of a coder with a preset; None for one without.
+def _installation(name: str, preset: Preset, folder: Path | None) -> tuple[Path, str]:
+    """Return the folder and the program of a coder with a preset, in its own folder or around its command on PATH.
+
+    Agents see the folder. Around a command it is a virtual environment or a node_modules, as any other may hold secrets.
 
     Raises:
-        UsageError: something of it is not there; the message says how to install it.
+        UsageError: it is not installed there; the message says how to install it.
     """
-    preset = PRESETS.get(section.preset or name)
-    if preset is not None and section.folder is None:
-        raise UsageError(f"[coders.{name}] requires `folder`, where the agent is installed")
-    install_hint = "" if preset is None else f"; install it with `{preset.install.format(folder=section.folder)}`"
-    missing = [path for path in (section.folder, *section.files) if path is not None and not path.exists()]
-    if missing:
-        raise UsageError(f"[coders.{name}] names {missing[0]}, which does not exist{install_hint}")
-    if preset is None or section.folder is None:
-        return None
-    programs = sorted(section.folder.glob(preset.program))
-    if not programs:
-        raise UsageError(f"[coders.{name}]: {preset.program} not found in {section.folder}{install_hint}")
-    return str(programs[0])
+    command = Path(preset.program).name
+    path = shutil.which(command)
+    parents = Path(path).resolve().parents if path else ()
+    places = [p for p in parents if (p / "pyvenv.cfg").exists()] + [p / "node_modules" for p in parents]
+    for place in places if folder is None else (folder, folder / "node_modules"):
+        if programs := sorted(place.glob(preset.program)):
+            return place, str(programs[0])
+    where = "on PATH" if folder is None else f"in {folder}"
+    raise UsageError(f"coder {name}: {command} is not installed {where}; `{preset.install}` installs it on PATH")
 
 
 def _base_python(folder: Path) -> list[Path]:
     """Return the Python that a virtual environment was made of, unless it is the system's, which sandboxes have."""
-    try:
-        lines = (folder / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return []
+    file = folder / "pyvenv.cfg"
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else []
     homes = [Path(value.strip()) for key, _, value in (line.partition("=") for line in lines) if key.strip() == "home"]
     return [home.resolve().parent for home in homes if home.resolve().parent not in (Path("/usr"), Path("/usr/local"))]

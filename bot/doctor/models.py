@@ -93,5 +93,5 @@ def check_coders(sections: Mapping[str, CoderSection], selected_names: Iterable[
         except UsageError as error:
             yield Finding(f"coder {name}", "fails", str(error), f"fix [coders.{name}], or install the program")
         else:
-            place = coder.program or "runs its configured command"
-            yield Finding(f"coder {name}", "ok", f"{place}; `bot coder check {name}` tests it")
+            program = coder.program or "runs its configured command"
+            yield Finding(f"coder {name}", "ok", f"{program}; `bot coder check {name}` tests it")

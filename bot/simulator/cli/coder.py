@@ -14,9 +14,7 @@ from bot.cli.output import print_result
 from bot.simulator.coder_check import check_coder
 from sandbox import BackEndChoice
 
-coder_app = typer.Typer(
-    name="coder", help="Check your own coding agents, set up as [coders.NAME] in bot.toml.", no_args_is_help=True
-)
+coder_app = typer.Typer(name="coder", help="Check your own coding agents.", no_args_is_help=True)
 
 
 @coder_app.callback()
@@ -26,7 +24,7 @@ def _coder() -> None:
 
 @coder_app.command()
 def check(
-    name: Annotated[str, typer.Argument(help="agent's NAME in [coders.NAME]")],
+    name: Annotated[str, typer.Argument(help="preset, such as codex, or NAME of a table [coders.NAME]")],
     sandbox: Annotated[BackEndChoice, typer.Option(help="sandbox for the lab")] = "auto",
     config: Config = None,
     json: Json = False,
