@@ -85,8 +85,6 @@ def _check_notes(options: ReplayOptions, competitions: int) -> None:
         raise UsageError("--notes cannot be combined with --no-community: notes are read like posts")
     if competitions > 1:
         raise UsageError("--notes works with one snapshot at a time")
-    if not options.notes.is_dir():
-        raise UsageError(f"--notes {options.notes}: folder not found")
 
 
 def _agents(text: str) -> Sequence[str]:

@@ -18,7 +18,7 @@ from bot.agents.settings import ReplayOptions
 from bot.cli.configured import settings_file
 from bot.cli.options import Config, Json, Plain, existing, with_options
 from bot.cli.output import print_table, progress_line
-from state.errors import UnsupportedLayout, UsageError
+from state.errors import UnsupportedLayout
 
 if TYPE_CHECKING:
     from bot.evaluation.answers.view_names import Withholding
@@ -30,6 +30,8 @@ _USUAL = {"time": 600.0}
 _NOT_OF_OWN_DATA = ("cutoff", "pace", "signals", "community")
 """Options on a community, or on a past leaderboard."""
 
+_MIN_SECONDS = 60.0
+"""Of --time: the search, and reading a small table."""
 _SHORTEST_SEARCH, _MAX_SLOWNESS = 30.0, 12.0
 """Seconds of a free core that are left for the search in any case, and how many times as long that may take on a busy one."""
 _LARGE_BYTES, _SECONDS_PER_MB, _READING_SHARE = 20_000_000, 0.3, 1 / 4
@@ -94,7 +96,7 @@ def solve(
     from bot.replay.setup import Setup
     from bot.solve.solve_options import SolveOptions
 
-    setup = Setup.read(chosen_options, model, out, settings_file(config), usual=_USUAL)
+    setup = Setup.read(chosen_options, model, out, settings_file(config), usual=_USUAL, min_seconds=_MIN_SECONDS)
     options = setup.options
     if setup.caution:
         typer.echo(setup.caution, err=True)
@@ -108,8 +110,6 @@ def solve(
         with tempfile.TemporaryDirectory(prefix=".own-data-", dir=out) as scratch:
             snapshot, detected = _build(data, Path(scratch), data_options, out, now)
             settings = replace(setup, gpus=gpus, leases=leases).settings(snapshot, options.agent, options.seed)
-            if options.notes is not None and not options.notes.is_dir():
-                raise UsageError(f"--notes {options.notes}: folder not found")
             # Without notes there are no posts, and prompts should not mention any.
             settings = settings.model_copy(update={"community": options.notes is not None, "force": force})
             validation, slowness = asyncio.run(_split(snapshot, options.split_seed, settings.withholding))
@@ -122,11 +122,7 @@ def solve(
             remaining = settings.time - (datetime.now(UTC) - now).total_seconds()
             shortest = _SHORTEST_SEARCH * min(slowness, _MAX_SLOWNESS)
             if remaining < shortest:
-                typer.echo(
-                    f"the search will take {shortest:.0f} s, but only {max(0, remaining):.0f} s of --time are left; "
-                    f"tasks currently take {slowness:.1f} times as long as on an idle machine",
-                    err=True,
-                )
+                typer.echo(f"busy machine or large data: the search ends {shortest - remaining:.0f} s late", err=True)
             settings = settings.model_copy(update={"time": max(shortest, remaining)})
             run = prepare_own(snapshot, settings, out, now)
         outcomes = run_all([setup.job(run)], leases, json=json, plain=plain)

@@ -23,9 +23,10 @@ from sandbox.instance import instance_of
 from sandbox.leases import Leases
 from sandbox.share import Share, share_of
 from scrapers.snapshots.snapshot import Snapshot
+from state.errors import UsageError
 
-_SHORT = 30.0
-"""Seconds."""
+MIN_SECONDS = 10.0
+"""Of a replay: five for its baseline, and five for grading, the report and the exit."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,12 @@ class Setup:
         fleet: str | None = None,
         models: ModelSettings | None = None,
         usual: Mapping[str, Any] | None = None,
+        min_seconds: float = MIN_SECONDS,
     ) -> Self:
         """Find out what runs in a folder would run with.
 
         `chosen_options` and `usual` are as in `run_options`, `model` and `fleet` as the options so named, `file` is bot.toml,
-        and `models` take the place of those of the environment and bot.toml.
+        and `models` take the place of those of the environment and bot.toml. `min_seconds` is the least that `time` may be.
 
         Raises:
             UsageError: an option is wrong, the model, coder or sandbox cannot be used, or bot.toml is wrong.
@@ -67,6 +69,10 @@ class Setup:
         configuration = read_settings(file)
         configuration = configuration.model_copy(update={"fleet": configuration.fleet.at(fleet)})
         options = run_options(configuration, chosen_options, usual)
+        if options.time < min_seconds:
+            raise UsageError(f"--time {options.time:g}s is too short: must be at least {min_seconds:g}s")
+        if options.notes is not None and not options.notes.is_dir():
+            raise UsageError(f"--notes {options.notes}: folder not found")
         models = models or ModelSettings(Environment.read(), configuration.models)
         choice, settings = models.resolve(model), configuration.sandbox
         sandbox = choose(
@@ -109,13 +115,10 @@ class Setup:
 
     @property
     def caution(self) -> str | None:
-        """What you should know before runs begin: that there is no sandbox without your choice, or hardly any time."""
-        cautions = []
+        """What you should know before runs begin: that there is no sandbox without your choice."""
         if self.options.sandbox == "auto" and self.sandbox.describe().isolation == "none":
-            cautions.append("no sandbox works on this machine (see --sandbox): scripts run as plain processes")
-        if self.options.time < _SHORT:
-            cautions.append(f"--time {self.options.time:g}s leaves little time after the baseline")
-        return "; ".join(cautions) or None
+            return "no sandbox works on this machine (see --sandbox): scripts run as plain processes"
+        return None
 
     def job(self, run: PreparedRun) -> Job:
         """Return a prepared run with what it needs."""

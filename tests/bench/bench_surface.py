@@ -21,8 +21,8 @@ _TOML = f'[daemon]\ndir = "state"\n\n[competitions.{parts.SPOOKY}]\nsubmit = tru
 _COMMANDS = (
     *("--help", "replay --help", "solve --help", "replay missing", "solve missing", "resume missing", "bench missing"),
     *(
-        "replay demo --time 1s --plain",
-        "solve demo/data --time 1s --plain",
+        "replay demo --time 2m --plain",
+        "solve demo/data --time 2m --plain",
         "snapshot check demo",
         "grade demo missing",
     ),

@@ -20,6 +20,11 @@ def test_a_question_is_one_sentence_and_leaves_nothing_behind(tmp_path: Path) ->
     assert list(out.iterdir()) == []
 
 
+def test_less_time_than_a_search_takes_is_refused(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["solve", str(tmp_path), "--time", "59s"])
+    assert str(done.exception) == "--time 59s is too short: must be at least 60s"
+
+
 @pytest.mark.integration  # several seconds of reading
 def test_reading_large_data_shows_how_long_it_takes(tmp_path: Path) -> None:
     (tmp_path / "large.csv").write_text("a,b\n" + f"{'1' * 70},2\n" * 900_000)

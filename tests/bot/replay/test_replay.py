@@ -263,7 +263,12 @@ def test_an_untrusted_model_is_not_put_into_a_process_unasked(bot: Bot, tiny: Pa
 
 @pytest.mark.parametrize(
     ("option", "value", "word"),
-    [("--time", "soon", "--time"), ("--cutoff", "yesterday", "--cutoff"), ("--agent", "cleverest", "--agent")],
+    [
+        ("--time", "soon", "--time"),
+        ("--time", "5s", "at least 10s"),
+        ("--cutoff", "yesterday", "--cutoff"),
+        ("--agent", "cleverest", "--agent"),
+    ],
 )
 def test_a_wrong_option_is_one_clear_sentence(bot: Bot, tiny: Path, option: str, value: str, word: str):
     with pytest.raises(UsageError, match=word):
