@@ -279,8 +279,8 @@ def _installation(name: str, preset: Preset, folder: Path | None) -> tuple[Path,
     for place in places if folder is None else (folder, folder / "node_modules"):
         if programs := sorted(place.glob(preset.program)):
             return place, str(programs[0])
-    where = "on PATH" if folder is None else f"in {folder}"
-    raise UsageError(f"coder {name}: {command} is not installed {where}; `{preset.install}` installs it on PATH")
+    location = "on PATH" if folder is None else f"in {folder}"
+    raise UsageError(f"coder {name}: {command} is not installed {location}; `{preset.install}` installs it on PATH")
 
 
 def _base_python(folder: Path) -> list[Path]:
