@@ -31,6 +31,7 @@ _COMMANDS = (
     *(
         "init --help",
         "env list",
+        "coder check missing",
         "weights list",
         "knowledge list",
         "notify test",

@@ -11,7 +11,6 @@ import typer
 from bot.cli.configured import settings_file
 from bot.cli.options import Config, Json
 from bot.cli.output import print_result
-from bot.simulator.coder_check import check_coder
 from sandbox import BackEndChoice
 
 coder_app = typer.Typer(name="coder", help="Check your own coding agents.", no_args_is_help=True)
@@ -36,6 +35,9 @@ def check(
     Example: bot coder check codex
     """
     say = partial(typer.echo, err=True)
+    say(f"trying {name} in a lab, which takes about a minute")
+    from bot.simulator.coder_check import check_coder  # here: the help needs none of it
+
     with tempfile.TemporaryDirectory(prefix="bot-coder-") as folder:
         items, last_output = check_coder(name, settings_file(config), sandbox, Path(folder), say)
     ok = all(i.ok for i in items)
