@@ -169,15 +169,16 @@ async def rank_entries(
 ) -> list[Entry]:
     """Return the entries that fit best, those of earlier labels first.
 
-    Within a label those go first that name it earlier among their own, then by similarity and year. A label brings at most half
-    of all, unless the others bring less; one that no entry has brings what its top category has. Without any label similarity
-    alone decides.
+    Within a label those go first that name it earlier among their own; then similarity, other labels in common and the year
+    decide. A label brings at most half of all, unless the others bring less; one that no entry has brings what its top category
+    has. Without any label similarity alone decides.
     """
     scores = await similarity.scores(query, [entry.searched for entry in entries])
-    weighed = [
-        (-score * _YEARLY ** (e.known_at.year - 2000), e.id, e) for score, e in zip(scores, entries, strict=True)
-    ]
-    by_score = [entry for *_, entry in sorted(weighed, key=lambda item: item[:2])]
+    weights = {
+        e.id: (1 + len({*e.labels}.intersection(task_labels))) * _YEARLY ** (e.known_at.year - 2000) for e in entries
+    }
+    pairs = zip(scores, entries, strict=True)
+    by_score = [e for _, e in sorted(pairs, key=lambda pair: (-pair[0] * weights[pair[1].id], pair[1].id))]
     picks: dict[str, Entry] = {}
     for most in ((limit + 1) // 2, limit):
         for label in task_labels:
