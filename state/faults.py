@@ -89,7 +89,7 @@ def translating(path: Path) -> Iterator[None]:
 
 def _full(path: Path) -> StateUnavailable:
     return StateUnavailable(
-        f"the disk of {path} is full ({free_bytes(path) / 1e6:.1f} MB free), or the file has reached its size limit. "
+        f"the disk that holds {path} is full ({free_bytes(path) / 1e6:.1f} MB free), or the file has reached its size limit. "
         "Nothing was written. Free some space (`bot prune` removes files of old runs), then continue."
     )
 

@@ -78,4 +78,4 @@ def _lines(configuration: Configuration, summary: dict[str, Any]) -> Iterator[st
         yield f"{name}: {'set (not shown)' if is_set else 'not set'}"
     for slug, setting in summary["competitions"].items():
         when_sent = {"auto": "at once", "ask": "when approved"}[setting["approve"]]
-        yield f"{slug}: files are {f'sent to Kaggle {when_sent}' if setting['submit'] else 'not sent to Kaggle'}"
+        yield f"{slug}: files will {f'be sent to Kaggle {when_sent}' if setting['submit'] else 'not be sent to Kaggle'}"

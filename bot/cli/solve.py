@@ -62,7 +62,9 @@ def solve(
         str | None,
         typer.Option(help="single table: withhold the latest rows by this column (default: a date column)"),
     ] = None,
-    shuffle: Annotated[bool, typer.Option("--shuffle", help="single table: withhold random rows, not by date")] = False,
+    shuffle: Annotated[
+        bool, typer.Option("--shuffle", help="single table: withhold rows at random instead of by date")
+    ] = False,
     train: Annotated[str | None, typer.Option(help="table with training rows (default: the table named train)")] = None,
     test: Annotated[str | None, typer.Option(help="table with rows to predict (default: the table named test)")] = None,
     header: Annotated[

@@ -97,7 +97,7 @@ def read_tree(store: Store, run_id: str, lower_is_better: bool, cache: TreeCache
 
 def _view(row: Node, lower_is_better: bool, score: NodeScore | None) -> NodeView:
     if row.status not in ("running", "valid", "buggy", "failed"):
-        raise ValueError(f"node {row.id} has the unknown status {row.status!r}")
+        raise ValueError(f"node {row.id} has an unknown status: {row.status!r}")
     return NodeView(
         id=row.id,
         action=row.action,

@@ -102,7 +102,7 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
         rates = Axis(-0.04, 1.04, "teams beaten", "{:.0%}".format)
         at_end = graded[-1][1] if result.is_ongoing or result.score is None else result.win_rate
         steps = Series("", "ours", [*graded, (last, at_end)], "steps")
-        title = "Share of teams beaten by the best script over time, and in the end by the submission"
+        title = "Share of teams beaten by the best script over time, and finally by the submission"
         charts.append(Chart(title, x_axis, rates, [steps, Series("", "ours", graded)], height=170))
     return charts
 

@@ -232,7 +232,9 @@ def _cap_reached(spending: Level) -> BudgetExceeded | None:
         cap, money_spent = level.caps.cap_of(Kind.MONEY), level.amount_spent(Kind.MONEY)
         if cap is not None and money_spent > cap:
             cap_in_words = f"{words(Kind.MONEY, money_spent)} spent of {words(Kind.MONEY, cap)}"
-            return BudgetExceeded(f"the {level.name}'s cap on money is exceeded: {cap_in_words}", renews=level.renews)
+            return BudgetExceeded(
+                f"the {level.name}'s spending cap has been exceeded: {cap_in_words}", renews=level.renews
+            )
     return spending.refusal(submissions=1)
 
 

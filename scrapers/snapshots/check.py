@@ -85,7 +85,7 @@ def _reading_faults(
         if posted_at is not None and row.at < posted_at:
             yield OBSERVATIONS, item, "is dated before its post"
         elif row.at.time() != time() and row.at != posted_at:
-            yield OBSERVATIONS, item, "is dated neither at midnight nor at the time of its post"
+            yield OBSERVATIONS, item, "has a date that is neither midnight nor the time of its post"
         if row.at > manifest.collected_at:
             yield OBSERVATIONS, item, "is dated after the day of collection"
         if row.votes is not None and row.votes < votes.get((row.target, row.id), 0):

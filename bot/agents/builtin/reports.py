@@ -61,7 +61,7 @@ def report(prompt: WriteReport) -> str:
     answer = {
         "method": f"{prompt.title}: {method}",
         "components": [
-            {"name": m[1], "analysis": f"{m[2]} in cross-validation, {'' if m[1] in models else 'not '}chosen"}
+            {"name": m[1], "analysis": f"{m[2]} in cross-validation ({'' if m[1] in models else 'not '}chosen)"}
             for m in list(_ROW.finditer(output))[:20]
         ],
         "limitations": "; ".join(failed) or "Tested on only one hold-out set and one set of folds.",

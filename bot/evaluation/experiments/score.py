@@ -172,7 +172,7 @@ def score_experiment(
     with ExitStack() as stack:
         data = open_rows(folds, view, stack)
         if data.holdout.truth.ids is None:
-            raise InfrastructureFailure("The grader scores whole files only, not parts of the rows.")
+            raise InfrastructureFailure("The grader scores only whole files, not subsets of the rows.")
         return _Scoring(data, receive(data, files, bank, seed), bank, seed).experiment(
             comparison, reference if check else None, ensemble
         )

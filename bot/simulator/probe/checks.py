@@ -18,7 +18,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(.*)")
 def _gpu_hours(answers: ProbeAnswers) -> ProbeFinding:
     quotas = answers.read("gpu-hours", Quotas)
     if quotas.gpu_quota is None:
-        return finding(False, "the answer has no GPU quota")
+        return finding(False, "the response includes no GPU quota")
     hours = quotas.gpu_quota.total_time_allowed / 3600
     return finding(1 <= hours <= 168, f"{hours:g} hours a week")
 

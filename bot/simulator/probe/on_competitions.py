@@ -131,7 +131,7 @@ POINTS = (
     Point("board-order", "The leaderboard is sorted from best to worst, and its scores are numbers.", _board_order),
     Point(
         "new-team",
-        "All limits are zero if the user has no team yet, not if the quota is used up.",
+        "All limits are zero while the user has no team, but not once the quota is used up.",
         _quota,
         "a probe after you have accepted the rules and before the first submission",
     ),

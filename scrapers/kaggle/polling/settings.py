@@ -20,10 +20,10 @@ class PollingSettings(ClosedModel):
 
     competitions: Interval = _every(6 * _HOUR, "the list of entered competitions")
     topics: Interval = _every(15 * _MINUTE, "topics with new comments")
-    topic_sweep: Interval = _every(_DAY, "all topics for votes and deletions")
-    rereads: Interval = _every(_HOUR, "a few idle topics again")
+    topic_sweep: Interval = _every(_DAY, "all topics, for new votes and deletions")
+    rereads: Interval = _every(_HOUR, "a few idle topics, reread")
     kernels: Interval = _every(30 * _MINUTE, "notebooks that ran recently")
-    kernel_sweep: Interval = _every(_DAY, "all notebooks for votes and deletions")
+    kernel_sweep: Interval = _every(_DAY, "all notebooks, for new votes and deletions")
     scores: Interval = _every(2 * _HOUR, "public scores of notebooks")
     tiers: Interval = _every(_DAY, "tiers of authors")
     pages: Interval = _every(12 * _HOUR, "the competition's pages, including the rules")
@@ -57,7 +57,7 @@ class PollingSettings(ClosedModel):
     top_kernels: int = Field(
         default=100, ge=1, description="number of top notebooks to read by votes, and the same number by score"
     )
-    newest_kernels: int = Field(default=30, ge=0, description="number of recently run notebooks to read in addition")
+    newest_kernels: int = Field(default=30, ge=0, description="number of further, recently run notebooks to read")
     max_missed_versions: int = Field(default=10, ge=0, description="maximum missed versions to read per notebook")
     search_pages: int = Field(default=2, ge=1, description="number of search result pages to read (100 results each)")
     top_size: int = Field(default=50, ge=1, le=200, description="number of top leaderboard teams to read")

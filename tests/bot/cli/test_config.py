@@ -100,8 +100,8 @@ def test_what_is_configured_is_summed_up_without_keys(here: Path, monkeypatch: p
         '  competitions.spooky.approve = "ask"',
         "OPENAI_API_KEY: set (not shown)",
         "OTHER_API_KEY: not set",
-        "spooky: files are sent to Kaggle when approved",
-        "titanic: files are not sent to Kaggle",
+        "spooky: files will be sent to Kaggle when approved",
+        "titanic: files will not be sent to Kaggle",
     ]
     found = as_json("check")
     assert found["keys"] == {"OPENAI_API_KEY": True, "OTHER_API_KEY": False}

@@ -133,13 +133,13 @@ async def test_reading_what_others_wrote_leaves_a_reserve_for_submissions() -> N
     site = Site([answer({})])
     pace = Pace(per_minute=1e6, burst=100, per_day=10, reserved=0.2, min_interval=0)
     async with client_of(site, pace=pace) as client:
-        with pytest.raises(RateLimited, match="8 requests for forums and notebooks is reached"):
+        with pytest.raises(RateLimited, match="8 requests for forums and notebooks has been reached"):
             for _ in range(10):
                 await Forum(client).topics("leaf")
         assert len(site.asked) == 8
         for _ in range(2):
             await Submissions(client, "leaf").limits()
-        with pytest.raises(RateLimited, match="10 requests to Kaggle is reached"):
+        with pytest.raises(RateLimited, match="10 requests to Kaggle has been reached"):
             await Submissions(client, "leaf").limits()
     assert [one.method for one in site.asked[8:]] == ["GetSubmissionLimits"] * 2
 

@@ -138,7 +138,8 @@ class CommunityWriter:
                 if entry.lower_is_better not in (None, lower_is_better):
                     better = "lower" if entry.lower_is_better else "higher"
                     self._remarks.add(
-                        f"{KERNELS_FOLDER} whose entry says that {better} scores are better, unlike the task", entry.id
+                        f"{KERNELS_FOLDER} whose entry says that {better} scores are better, which contradicts the task",
+                        entry.id,
                     )
                 self._kernel(entry, text, kernels)
                 tick(count := count + 1)

@@ -75,7 +75,7 @@ def test_an_entry_that_contradicts_the_task_is_remarked_on(wanted: ImportRequest
     (wanted.root / SLUG / "kernels/info.json").write_text(json.dumps(info))
     counts = only(wanted).counts
     assert counts is not None
-    assert "whose entry says that higher scores are better, unlike the task (201)" in str(counts.remarks[0])
+    assert "whose entry says that higher scores are better, which contradicts the task (201)" in str(counts.remarks[0])
 
 
 def test_an_answer_is_never_older_than_its_topic(wanted: ImportRequest):

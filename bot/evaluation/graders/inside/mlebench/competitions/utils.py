@@ -117,7 +117,7 @@ def rle_decode(rle_string: str, height: int, width: int) -> Array:
         assert numbers.size % 2 == 0, "run lengths must come in pairs"
         starts, lengths = numbers[0::2], numbers[1::2]
         assert (starts > 0).all() and (lengths > 0).all(), "run starts and lengths must be greater than 0"
-        assert (np.diff(starts) >= 0).all(), "runs must be sorted by their starts"
+        assert (np.diff(starts) >= 0).all(), "runs must be sorted by start"
         assert (starts[1:] > (starts + lengths - 1)[:-1]).all(), "run lengths must not overlap"
         for start, length in zip(starts, lengths, strict=True):
             mask[start - 1 : start - 1 + length] = True
