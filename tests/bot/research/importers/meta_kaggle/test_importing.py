@@ -248,7 +248,11 @@ def test_tables_of_other_years_give_the_same(snapshot: Path, code: Path, tmp_pat
         ("messages", {"posted_at": "2024-06-09T00:00:00Z"}, "or after the day of collection"),
         ("kernels", {"public_score": 0.5}, "has a score as of the day of collection"),
         ("observations", {"at": "2024-01-10T09:00:00Z"}, "is dated before its post"),
-        ("observations", {"at": "2024-01-20T09:00:00Z"}, "has a date that is neither midnight nor the time of its post"),
+        (
+            "observations",
+            {"at": "2024-01-20T09:00:00Z"},
+            "has a date that is neither midnight nor the time of its post",
+        ),
         ("observations", {"at": "2024-06-20T00:00:00Z"}, "is dated after the day of collection"),
         ("public_leaderboard", {"at": "2024-02-02T08:00:00Z"}, "is not dated at midnight"),
         ("public_leaderboard", {"score": 0.1}, "is not better than an earlier score of the same team"),
