@@ -11,12 +11,8 @@ from state.clock import SystemClock
 from state.store import Store
 from state.tables import Step
 
-PROMISE = re.compile(
-    r"The script may run for (\d+) s; the time that you take to answer shortens only what comes after it"
-)
-ROOM = re.compile(
-    r"This script is run in any case. Then the draft continues (?:until writing and running its scripts|for at most \d+ more)"
-)
+PROMISE = re.compile(r"The script may run for (\d+) s; ")
+ROOM = re.compile(r"This script will be run\b.* Then the draft continues for ")
 RUN_ROOM = re.compile(r"The whole run has \d+ s left for writing, running and submitting(?:, and (\d+) scripts?)?")
 CONTRADICTIONS = ("atomic change", "keep it simple", "one change or a few", "Prefer many cheap")
 
