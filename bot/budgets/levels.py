@@ -211,8 +211,8 @@ class Level:
             if cap is None or not (amount or kind in KNOWN_AFTERWARDS):
                 continue
             already, reserved = self.amount_spent(kind), self.amount_reserved(kind)
-            spent = f"{words(kind, already)} of {words(kind, cap)} spent"
-            reached = f"the {self.name}'s cap on {name(kind)} has been reached: {spent}"
+            amounts_spent = f"{words(kind, already)} of {words(kind, cap)} spent"
+            reached = f"the {self.name}'s cap on {name(kind)} has been reached: {amounts_spent}"
             error = partial(BudgetExceeded, renews=self.renews)
             if kind in KNOWN_AFTERWARDS and already >= cap:
                 return _Refusal(error(f"{reached}, so nothing new is started"), final=True)

@@ -233,8 +233,8 @@ def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) 
             if column_skill > best:
                 best, column, label = column_skill, name, target.name
     if best < REVEALING_SKILL and tried_count < len(view.features):
-        tested = f"only {tried_count} of {len(view.features)} columns"
-        return not_run(guard, f"{tested} could be tested within {seconds:g} s")
+        columns = f"only {tried_count} of {len(view.features)} columns"
+        return not_run(guard, f"{columns} could be tested within {seconds:g} s")
     if best < REVEALING_SKILL:
         best_of_all = (
             f"no single column predicts a target; the best, {column!r}, has a skill of {best:.2f}" if column else ""

@@ -171,8 +171,8 @@ def _reject_bytes(cells: Sequence[tuple[str, str]], *, place: str) -> None:
 
 def _reject_id(identifier: str, ids: Sequence[str], *, known: bool, place: str) -> None:
     if known:
-        repeated = f"the id {_short_key(identifier)}"
-        raise InvalidSubmission(f"{place}: {repeated} appears more often than in the sample submission.")
+        id_words = f"the id {_short_key(identifier)}"
+        raise InvalidSubmission(f"{place}: {id_words} appears more often than in the sample submission.")
     raise InvalidSubmission(
         f"{place}: the id {_short_key(identifier)} is not in the sample submission, whose {len(ids)} ids look like "
         f"{_short_key(ids[0]) if ids else 'nothing'}."
