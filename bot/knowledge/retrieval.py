@@ -127,15 +127,17 @@ class Retriever:
             by_words = f"{self.task.query}\n{self.task.preview[:_PREVIEW]}"
             labels = labels_in(by_words) if by_rules or not visible else await self._labels()
             data = _data(labels)
-            suitable = [e for e in visible if not data or not (own := _data(e.labels)) or own & data]
+            suitable = [
+                e for e in visible if not data or not (kinds_of_data := _data(e.labels)) or kinds_of_data & data
+            ]
             searches = self.steps.all(_RETRIEVAL, part=name).values()
             if not searches and not any(_data(entry.labels) for entry in suitable):
                 self.say(f"the knowledge base has no {name} on this kind of task yet")
-            shown = Counter(entry.id for search in searches for entry in search.entries)
+            times_shown = Counter(entry.id for search in searches for entry in search.entries)
             pool = await rank_entries(suitable, labels, query, self.similarity, _POOL)
             entries = list[Entry]()
-            for times in sorted({shown[entry.id] for entry in pool}):
-                level = [entry for entry in pool if shown[entry.id] == times]
+            for times in sorted({times_shown[entry.id] for entry in pool}):
+                level = [entry for entry in pool if times_shown[entry.id] == times]
                 entries += await rank_entries(level, labels, query, self.similarity, limit - len(entries))
             return RetrievedEntries(tuple(entries))
 
@@ -180,10 +182,10 @@ async def rank_entries(
     pairs = zip(scores, entries, strict=True)
     by_score = [e for _, e in sorted(pairs, key=lambda pair: (-pair[0] * weights[pair[1].id], pair[1].id))]
     picks: dict[str, Entry] = {}
-    for most in ((limit + 1) // 2, limit):
+    for max_picks in ((limit + 1) // 2, limit):
         for label in task_labels:
             new = [entry for entry in _within(by_score, label) if entry.id not in picks]
-            picks |= {entry.id: entry for entry in new[:most]}
+            picks |= {entry.id: entry for entry in new[:max_picks]}
     return list((picks or {entry.id: entry for entry in by_score}).values())[:limit]
 
 

@@ -285,9 +285,9 @@ def cutoff_note(cutoff: datetime | None, deadline: datetime) -> str | None:
     )
 
 
-def undated_notes(count: int, known: str) -> str:
-    """Return `3 undated notes are treated as known from the start`; `known` is the end of the sentence."""
-    return f"{plural(count, 'undated note')} {'is' if count == 1 else 'are'} treated as {known}"
+def undated_notes(count: int, time_known: str) -> str:
+    """Return `3 undated notes are treated as known from the start`; `time_known` is the end of the sentence."""
+    return f"{plural(count, 'undated note')} {'is' if count == 1 else 'are'} treated as {time_known}"
 
 
 def remarks(result: RunResult) -> Iterator[str]:

@@ -56,8 +56,8 @@ def deadline(
 ) -> datetime | None:
     """Return when a competition ends, by the owner's setting, else the site (as of a time), else the run's card."""
     card = (run.config.get("card") or {}).get("deadline") if run is not None else None
-    known, configured = datetime.fromisoformat(card) if card else None, settings.deadline if settings else None
-    return deadline_of(session, competition, configured=configured, card=known, as_of=as_of)
+    card_deadline, configured = datetime.fromisoformat(card) if card else None, settings.deadline if settings else None
+    return deadline_of(session, competition, configured=configured, card=card_deadline, as_of=as_of)
 
 
 def rank(session: Session, competition: str, as_of: datetime | None = None) -> Rank:

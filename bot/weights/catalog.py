@@ -74,8 +74,8 @@ def load_catalog(folder: Path) -> tuple[Weights, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{own_list} cannot be read: {error}") from error
     names = [weights.name for weights in weights_list]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise UsageError(f"{own_list}: names already taken here or in the package's list: {', '.join(repeated)}")
+    if duplicates := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"{own_list}: names already taken here or in the package's list: {', '.join(duplicates)}")
     return weights_list
 
 

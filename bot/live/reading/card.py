@@ -206,16 +206,17 @@ def question_of(
     evidence: Evidence, settings: CompetitionSettings, derived: DerivedCard, reading: CardReading | None, reader: str
 ) -> Question:
     """Return what is proposed of all that is open, and whether to ask the owner; `reading` is None if nobody read the pages."""
-    named = proposed_by_field(evidence, derived.columns, METRIC_DIRECTIONS)
+    field_proposal = proposed_by_field(evidence, derived.columns, METRIC_DIRECTIONS)
     open_ = {missing.field for missing in derived.missing}
     if reading is None:
-        if named is None:
+        if field_proposal is None:
             return Question(derived)
-        reading, reader = CardReading(metric=named[0], params=dict(named[1])), FIELD
+        metric, params = field_proposal
+        reading, reader = CardReading(metric=metric, params=dict(params)), FIELD
     if reading.metric is not None and "metric" in open_ and (objection := _objection(reading.metric, evidence)):
         return Question(derived, CardProposal(values={}, quotes=reading.quotes, reader=reader), note=objection)
     question = _proposed(evidence, settings, derived, reading, reader)
-    agreed = reader != FIELD and named == (reading.metric, _unusual(reading))
+    agreed = reader != FIELD and field_proposal == (reading.metric, _unusual(reading))
     return replace(question, agreed=agreed and open_ == {"metric"} and not reading.doubt)
 
 

@@ -77,10 +77,8 @@ def too_few(competitions: int, comparisons: int) -> str:
     """Say that no difference can be significant on so few competitions; empty if one can."""
     if not comparisons or competitions >= min_competitions(comparisons):
         return ""
-    needed = min_competitions(comparisons)
-    return (
-        f"To find a significant difference (at {LEVEL:.0%}), run at least {needed} competitions or compare fewer pairs."
-    )
+    minimum = min_competitions(comparisons)
+    return f"To find a significant difference (at {LEVEL:.0%}), run at least {minimum} competitions or compare fewer pairs."
 
 
 def competitions_needed(comparison: Comparison, pair: Pair) -> str:
