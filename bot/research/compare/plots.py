@@ -146,4 +146,4 @@ def _note(pair: Pair) -> str:
     difference = pair.win_rate
     within = f" ({interval(difference)})" if interval(difference) else ""
     basis = f"{plural(difference.competitions, 'competition')}, {plural(difference.pairs, 'pair')}"
-    return f"{points(difference.mean)} points{within}; {basis}; p = {percentage(pair.chance)}"
+    return f"{points(difference.mean)} points{within}; {basis}; p {percentage(pair.chance, '= ')}"

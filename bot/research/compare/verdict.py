@@ -23,11 +23,11 @@ def interval(difference: Difference) -> str:
     return f"{points(difference.low)} to {points(difference.high)}"
 
 
-def percentage(probability: float) -> str:
-    """Write a probability, such as `38%`, `1.2%` or `less than 0.1%`."""
+def percentage(probability: float, equals: str = "") -> str:
+    """Write a probability, such as `38%`, `1.2%` or `< 0.1%`; what says that it is equal comes before all others."""
     if probability < 0.001:
-        return "less than 0.1%"
-    return f"{100 * probability:.{0 if probability >= 0.1 else 1}f}%"
+        return "< 0.1%"
+    return f"{equals}{100 * probability:.{0 if probability >= 0.1 else 1}f}%"
 
 
 def verdict(comparison: Comparison) -> str:
@@ -93,4 +93,4 @@ def _size(pair: Pair) -> str:
 
 def _certainty(pair: Pair) -> str:
     within, competitions = interval(pair.win_rate), plural(pair.win_rate.competitions, "competition")
-    return f"{f'95% interval {within}' if within else competitions}, p = {percentage(pair.chance)}"
+    return f"{f'95% interval {within}' if within else competitions}, p {percentage(pair.chance, '= ')}"

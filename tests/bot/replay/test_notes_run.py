@@ -95,6 +95,7 @@ def test_a_lab_finds_notes_among_the_communitys_files(bot, tiny, tmp_path, monke
     [(("--no-community",), "cannot be combined"), (("{tiny}",), "one snapshot"), ((), "folder not found")],
 )
 def test_notes_that_make_no_sense_are_one_clear_sentence(bot, tiny, tmp_path, options, words) -> None:
-    more = [one.format(tiny=tiny) for one in options]
+    more = [option.format(tiny=tiny) for option in options]
+    notes = tmp_path if options else tmp_path / "none"
     with pytest.raises(UsageError, match=words):
-        bot("replay", tiny, "--model", "builtin", "--sandbox", "process", "--notes", tmp_path / "none", *more)
+        bot("replay", tiny, "--model", "builtin", "--sandbox", "process", "--notes", notes, *more)
