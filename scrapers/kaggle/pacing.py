@@ -104,10 +104,8 @@ class Pacing:
         reserved = self.pace.reserved if family in READING else 0.0
         limit = int(self.pace.per_day * (1 - reserved))
         if not self.meter.admit(now.date(), family, limit):
-            of_them = "for forums and notebooks" if reserved else "to Kaggle"
-            error = RateLimited(
-                f"today's limit of {limit:,} requests {of_them} has been reached; it resets at 00:00 UTC"
-            )
+            kind = "for forums and notebooks" if reserved else "to Kaggle"
+            error = RateLimited(f"today's limit of {limit:,} requests {kind} has been reached; it resets at 00:00 UTC")
             error.wait = (midnight(now, 1) - now).total_seconds()
             raise error
 
