@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from state.errors import UsageError
+
 _OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LETTING_GO = 2.0
 """Seconds that a dead process's child may take on a busy machine to run its program."""
@@ -69,6 +71,18 @@ def lock_within_seconds(path: Path) -> Lock | None:
     while (lock := try_lock(path)) is None and time.monotonic() < until:
         time.sleep(0.05)
     return lock
+
+
+@contextmanager
+def holding(path: Path, refusal: str, *, remove: bool = False) -> Iterator[None]:
+    """Hold a lock while this lasts, and `remove` its file then. Raises UsageError, with `refusal`: a living process holds it."""
+    lock = lock_within_seconds(path)
+    if lock is None:
+        raise UsageError(refusal)
+    try:
+        yield
+    finally:
+        lock.release(remove=remove)
 
 
 def is_held(path: Path) -> bool:

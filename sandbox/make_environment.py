@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Literal
 
 from sandbox.environments import LISTS, PLAIN_NAME, PYTHON, VERSIONS, Group, Record, ScriptEnvironment, environments_in
 from sandbox.launch import ended_with_us
-from sandbox.locks import lock_within_seconds
+from sandbox.locks import holding
 from state.errors import InfrastructureFailure, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -184,15 +184,9 @@ def _run(command: Sequence[str], folder: Path) -> None:
         )
 
 
-@contextmanager
-def _exclusive(folder: Path, name: str) -> Iterator[None]:
-    lock = lock_within_seconds(folder / f".{name}.lock")
-    if lock is None:
-        raise UsageError(f"another `bot env` command is using the environment {name}: wait until it ends, or stop it")
-    try:
-        yield
-    finally:
-        lock.release(remove=True)
+def _exclusive(folder: Path, name: str) -> AbstractContextManager[None]:
+    refusal = f"another `bot env` command is using the environment {name}: wait until it ends, or stop it"
+    return holding(folder / f".{name}.lock", refusal, remove=True)
 
 
 def _ensure_ours(path: Path) -> None:

@@ -1,8 +1,8 @@
 """The daemon's resources, each opened as configured and closed at the end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 
 from bot.agents.builtin import BUILT_IN
@@ -16,12 +16,10 @@ from bot.live.models import choice_of
 from bot.live.shared import Shared
 from bot.live.slots import Slots
 from bot.models.settings import Environment, ModelSettings
-from bot.status.lock import LOCK, works_already
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import find_orphaned_resources
-from sandbox.locks import lock_within_seconds
 from scrapers.kaggle.client import open_client, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
@@ -37,18 +35,6 @@ _CHECK_SECONDS = 1.0
 """Real seconds between two checks whether it answers."""
 _WORKER_IDLE = 300.0
 """Real seconds without work after which the worker process, which holds pandas, is ended."""
-
-
-@contextmanager
-def exclusive_lock(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, which the kernel frees when this process dies. Raises UsageError: another daemon holds it."""
-    lock = lock_within_seconds(folder / LOCK)
-    if lock is None:
-        raise UsageError(works_already(folder))
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clock:

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from bot.configuration import Configuration, Settings, read_configuration
 from bot.daemon.claims import Claims
 from bot.daemon.page import keep_page
-from bot.daemon.resources import exclusive_lock, find_clock, open_shared
+from bot.daemon.resources import find_clock, open_shared
 from bot.daemon.schedule import Ticks, schedule
 from bot.daemon.supervision import LoopSupervisor, record_failure
 from bot.daemon.systemd import Systemd
@@ -20,8 +20,10 @@ from bot.live.live_competition import LiveCompetition
 from bot.live.shared import Shared
 from bot.notify.outbox import Delivered, deliver
 from bot.notify.services import AppriseNotifier, open_services
+from bot.status.lock import LOCK, works_already
 from bot.status.presence import record_end, record_start
 from bot.status.problems import begin_work_broken, current, end, end_all_of
+from sandbox.locks import holding
 from state.errors import BotError, ConfigurationError, StateCorrupted, StateUnavailable, UsageError
 from state.redaction import Redactor
 from state.store import Store
@@ -59,7 +61,7 @@ async def serve(
     folder = settings.daemon.folder
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
-        stack.enter_context(exclusive_lock(folder))
+        stack.enter_context(holding(folder / LOCK, works_already(folder)))
         claims = stack.enter_context(Claims(settings.kaggle.url))
         for slug in settings.competitions:
             claims.take(slug)

@@ -42,20 +42,17 @@ class Watchdog:
 
     def ping(self) -> bool:
         """Report to systemd that the daemon is alive, if it is; returns whether it is."""
-        if failure := self._failure():
+        failure = "the workers have stopped" if self._turns() <= self._seen else ""
+        try:
+            if not failure:
+                # It proves that the file can be written to; a power cut may undo the write.
+                with self._store.write(durable=False) as tx:
+                    tx.session.merge(Heartbeat(name=PULSE, at=tx.now(), text=self._status()))
+        except StateUnavailable as error:
+            failure = str(error)
+        if failure:
             self._systemd.status(f"unhealthy: {failure}")
             return False
         self._seen = self._turns()
         self._systemd.watchdog(self._status())
         return True
-
-    def _failure(self) -> str:
-        if self._turns() <= self._seen:
-            return "the workers have stopped"
-        try:
-            # It proves that the file can be written to; a power cut may undo the write.
-            with self._store.write(durable=False) as tx:
-                tx.session.merge(Heartbeat(name=PULSE, at=tx.now(), text=self._status()))
-        except StateUnavailable as error:
-            return str(error)
-        return ""

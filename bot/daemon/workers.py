@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import os
 import secrets
 from collections import Counter
@@ -131,17 +132,13 @@ class Workers:
         self._random = random or Random()  # noqa: S311 - spreads attempts in time
         self._owner = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._runs: dict[str, _Run] = {}
-        self._turns = 0
+        self.turns = 0
+        """How often they have checked for work; it grows at least every `idle_seconds` while all is well."""
         self._woken = asyncio.Event()
         self._ended = asyncio.Event()
         self._ended.set()
         self._stop_at: float | None = None
         self._recovered = False
-
-    @property
-    def turns(self) -> int:
-        """How often they have checked for work; it grows at least every `idle_seconds` while all is well."""
-        return self._turns
 
     @property
     def running(self) -> tuple[Task, ...]:
@@ -163,14 +160,16 @@ class Workers:
         self._ended.clear()
         self._recovered = False
         try:
-            while not self._is_over():
+            while self._stop_at is None or (self._runs and self._seconds_to_stop() > 0):
                 try:
                     pause = self._turn()
                 except StateUnavailable:
-                    await self._wait_for_database()
+                    # Only a stop ends this pause early.
+                    pause = min(self._settings.database_pause, self._seconds_to_stop())
+                    await asyncio.sleep(max(_MIN_REST_SECONDS, pause))
                     continue
                 finally:
-                    self._turns += 1
+                    self.turns += 1
                 await self._wait(pause)
         finally:
             try:
@@ -184,25 +183,19 @@ class Workers:
         self.wake()
         await self._ended.wait()
 
-    def _is_over(self) -> bool:
-        if self._stop_at is None:
-            return False
-        return not self._runs or asyncio.get_running_loop().time() >= self._stop_at
+    def _seconds_to_stop(self) -> float:
+        return math.inf if self._stop_at is None else self._stop_at - asyncio.get_running_loop().time()
 
     def _turn(self) -> float:
         """Record what has ended, and start what is due; returns the real seconds until there may be more to do."""
         if not self._recovered:
-            self._recover()
+            with self._store.write() as tx:
+                for task in recover_tasks(tx, running=self._runs.keys()):
+                    if task.status == "dead":
+                        _record(tx, "task.died", task, BotError(task.error or ""))
+            self._recovered = True
         self._settle()
         return self._begin() if self._stop_at is None else self._settings.idle_seconds
-
-    def _recover(self) -> None:
-        with self._store.write() as tx:
-            for task in recover_tasks(tx, running=self._runs.keys()):
-                if task.status == "dead":
-                    error = BotError(task.error or "")
-                    _record(tx, "task.died", task, error)
-        self._recovered = True
 
     def _settle(self) -> None:
         """Record outcomes; it never awaits, so that no cancellation can interrupt it."""
@@ -275,19 +268,10 @@ class Workers:
 
     async def _wait(self, seconds: float) -> None:
         """Rest until woken, for at most `seconds`, and no longer than a stop allows."""
-        if self._stop_at is not None:
-            seconds = min(seconds, self._stop_at - asyncio.get_running_loop().time())
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(_MIN_REST_SECONDS, seconds)):
+            async with asyncio.timeout(max(_MIN_REST_SECONDS, min(seconds, self._seconds_to_stop()))):
                 await self._woken.wait()
         self._woken.clear()
-
-    async def _wait_for_database(self) -> None:
-        """Pause before the database is tried again; only a stop ends the pause early."""
-        seconds = self._settings.database_pause
-        if self._stop_at is not None:
-            seconds = min(seconds, self._stop_at - asyncio.get_running_loop().time())
-        await asyncio.sleep(max(_MIN_REST_SECONDS, seconds))
 
     async def _abandon(self) -> None:
         """Cancel what is being worked on, and put it back; what cannot be recorded is taken back at the next start."""

@@ -84,7 +84,7 @@ class Blending:
                 return None
             parents = tuple(sorted(blended.recipe.weights))
             look = number + _OUT_OF_FOLD if blended.score.oof is not None else number
-            node = await context.decisions.ensemble(Action("ensemble", parents, look=look))
+            node = await context.decisions.number_of(Action("ensemble", parents, look=look))
 
             async def fit() -> BlendFit:
                 return BlendFit(blended)
@@ -171,11 +171,8 @@ class Blending:
             view=GUARDED,
             reason=ExitReason.FINISHED,
             seconds=0.0,
-            output="",
             fine=True,
             score=replace(blended.score, guards=guards),
-            fault=None,
-            error=None,
         )
 
     def _members(self) -> list[Member]:

@@ -22,7 +22,8 @@ class Decisions:
         self._steps = steps
         self._first = BASELINE + baselines
         decided_actions = steps.all(DECIDED)
-        self._count = len(decided_actions)
+        self.count = len(decided_actions)
+        """The number of decisions so far, and so the number of the next one."""
         self._actions = [action for actions in decided_actions.values() for action in actions]
         self._lock = asyncio.Lock()
 
@@ -30,31 +31,17 @@ class Decisions:
         """Yield each action with the number of its node."""
         return enumerate(self._actions, self._first)
 
-    @property
-    def count(self) -> int:
-        """The number of decisions so far, and so the number of the next one."""
-        return self._count
-
     async def ask(self, policy: Policy, tree: Tree, remaining: Remaining, free_slots: int) -> list[tuple[int, Action]]:
         """Ask the policy for a decision; return its actions with the numbers of their nodes."""
         return await self._decide(lambda rng: policy.next_actions(tree, remaining, free_slots, rng))
 
-    async def look(self, action: Action) -> int:
-        """Return the number of the node of a lab's scored script (`action.lab`, `action.look`); the same when called again."""
-        if action.lab is None:
-            raise ValueError("a scored script must belong to a lab")
-        if action.look <= 1:
+    async def number_of(self, action: Action) -> int:
+        """Return the number of the node of a lab's scored script or of a blend; the same when called again for its `look`."""
+        if action.lab is not None and action.look <= 1:
             return action.lab
         for number, decided_action in self:
-            if (decided_action.lab, decided_action.look) == (action.lab, action.look):
-                return number
-        [(number, _)] = await self._decide(lambda _: [action])
-        return number
-
-    async def ensemble(self, action: Action) -> int:
-        """Return the number of the node of a blend; the same when called again for the same fit (`action.look`)."""
-        for number, decided_action in self:
-            if decided_action.kind == "ensemble" and decided_action.look == action.look:
+            is_same_kind = (decided_action.kind == "ensemble") == (action.kind == "ensemble")
+            if is_same_kind and (decided_action.lab, decided_action.look) == (action.lab, action.look):
                 return number
         [(number, _)] = await self._decide(lambda _: [action])
         return number
@@ -83,8 +70,8 @@ class Decisions:
 
     async def _decide(self, choose: Callable[[Random], Sequence[Action]]) -> list[tuple[int, Action]]:
         async with self._lock:
-            actions = await self._steps.decision(DECIDED, self._count, lambda rng: tuple(choose(rng)))
+            actions = await self._steps.decision(DECIDED, self.count, lambda rng: tuple(choose(rng)))
             first = self._first + len(self._actions)
-            self._count += 1
+            self.count += 1
             self._actions += actions
         return list(enumerate(actions, first))

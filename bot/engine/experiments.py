@@ -14,7 +14,6 @@ from bot.engine.decisions import Decisions
 from bot.engine.experiment import Experiment, Kind, all_experiments, rank_experiments
 from bot.engine.strategy import Action
 from bot.engine.tree import BASELINE, BASELINE_NAME
-from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.experiments import Arrays, PresentEnsemble, Reference, Role, ScoredExperiment
 from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor
@@ -165,10 +164,20 @@ class ExperimentLog:
                 raise InvalidSubmission(f"this run has reached its limit of {_MAX_EXPERIMENTS} experiments")
             for name in logged.uses:
                 self.by_name(name)
-            reference_of_gain = self._comparison(logged)
-            reference = self._reference(experiments)
-            folds, view = await self.executor.fold_view(), await self.executor.view(GUARDED)
-            result = await self._score(folds, view, logged, reference_of_gain, reference, ensemble, experiments)
+            comparison, reference = self._comparison(logged), self._reference(experiments)
+            answers = [e.result.check for e in experiments if e.result.check != "not checked"]
+            may_check = len(answers) < MOST_CHECKS and answers.count("gains less than its folds suggest") < MOST_BLAMES
+            result = await self.worker.score_experiment(
+                await self.executor.fold_view(),
+                await self.executor.view(GUARDED),
+                logged.files,
+                self.executor.folder.bank,
+                comparison=None if comparison is None else Reference(comparison.name, comparison.result.arrays),
+                reference=None if reference is None else Reference(reference.name, reference.result.arrays),
+                ensemble=ensemble,
+                check=may_check and logged.kind != "portfolio",
+                seed=self.seed,
+            )
             twin = next((e for e in experiments if _is_same(e, logged.name, result.arrays)), None)
             if twin is not None:
                 return self._completed(twin, logged, result)
@@ -186,30 +195,6 @@ class ExperimentLog:
         if folded and not comparison.result.arrays.oof:
             raise InvalidSubmission(f"{comparison.name} has no out-of-fold predictions to compare with")
         return comparison
-
-    async def _score(
-        self,
-        folds: LabelledView | None,
-        view: LabelledView,
-        logged: Logged,
-        comparison: Experiment | None,
-        reference: Experiment | None,
-        ensemble: PresentEnsemble | None,
-        experiments: Sequence[Experiment],
-    ) -> ScoredExperiment:
-        answers = [e.result.check for e in experiments if e.result.check != "not checked"]
-        checked = len(answers) < MOST_CHECKS and answers.count("gains less than its folds suggest") < MOST_BLAMES
-        return await self.worker.score_experiment(
-            folds,
-            view,
-            logged.files,
-            self.executor.folder.bank,
-            comparison=None if comparison is None else Reference(comparison.name, comparison.result.arrays),
-            reference=None if reference is None else Reference(reference.name, reference.result.arrays),
-            ensemble=ensemble,
-            check=checked and logged.kind != "portfolio",
-            seed=self.seed,
-        )
 
     def _reference(self, experiments: Sequence[Experiment]) -> Experiment | None:
         """Return the experiment that a gain is measured from in the check against leaks: the best that agrees, else the first."""
@@ -240,7 +225,7 @@ class ExperimentLog:
             name, number = f"{logged.name}-{number}", number + 1
         nodes = nodes_of_lab(self.store, self.run_id, self.decisions, position.lab)
         action = Action("improve", position.parents, position.draft_id, lab=position.lab, look=len(nodes) + 1)
-        node = await self.decisions.look(action)
+        node = await self.decisions.number_of(action)
         kind = "stack" if _is_stack(logged) else logged.kind
         folder = self._stage(node, logged)
         text = "\n\n".join(f"# {file}\n{source.rstrip()}" for file, source in logged.sources.items())
@@ -298,18 +283,10 @@ class ExperimentLog:
             table.writerow(("name", "score", "std_error", "kind", "lab", "folds", "uses", "seconds", "note"))
             for experiment in ranking:
                 folds = "all" if experiment.result.folds is None else " ".join(map(str, experiment.result.folds))
+                seconds = "" if experiment.seconds is None else f"{experiment.seconds:.0f}"
+                score = experiment.name, experiment.shown_score, experiment.shown_error, experiment.kind
                 table.writerow(
-                    (
-                        experiment.name,
-                        experiment.shown_score,
-                        experiment.shown_error,
-                        experiment.kind,
-                        experiment.lab or "",
-                        folds,
-                        " ".join(experiment.uses),
-                        "" if experiment.seconds is None else f"{experiment.seconds:.0f}",
-                        experiment.note,
-                    )
+                    (*score, experiment.lab or "", folds, " ".join(experiment.uses), seconds, experiment.note)
                 )
 
     def restore(self) -> None:

@@ -3,8 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from bot.engine.python_text import code_of
 
@@ -15,76 +15,73 @@ _ANY_BOOSTING = "boosted trees"
 _BLEND = "blend"
 
 
-@dataclass(frozen=True)
-class _Family:
+class _Family(NamedTuple):
+    """A family by patterns; empty: none."""
+
     name: str
-    modules: re.Pattern[str] | None
+    modules: str
     """Packages with no other use."""
-    estimators: re.Pattern[str]
-    words: re.Pattern[str] | None
+    estimators: str
+    words: str
     """Its names in prose."""
 
-
-def _family(name: str, modules: str, estimators: str, words: str) -> _Family:
-    return _Family(
-        name,
-        re.compile(modules) if modules else None,
-        re.compile(estimators),
-        re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if words else None,
-    )
+    @property
+    def prose(self) -> re.Pattern[str]:
+        """What matches its names in prose."""
+        return re.compile(rf"\b(?:{self.words})\b" if self.words else r"(?!)", re.IGNORECASE)
 
 
 _FAMILIES = (
-    _family(_BLEND, "", r"(?:Voting|Stacking)(?:Classifier|Regressor)", ""),
-    _family(
+    _Family(_BLEND, "", r"(?:Voting|Stacking)(?:Classifier|Regressor)", ""),
+    _Family(
         "transformer",
         r"transformers|sentence_transformers|simpletransformers",
         r"AutoModel\w*|TabPFN\w+|FTTransformer|Transformer(?:Encoder|Decoder)(?:Layer)?|MultiheadAttention",
         r"transformers?|\w*bert\w*|llms?|tabpfn",
     ),
-    _family(
+    _Family(
         "neural net",
         r"torch|tensorflow|keras|fastai|timm|jax|flax|pytorch_lightning|lightning|pytorch_tabnet|pytabkit|rtdl\w*|tabm",
         r"MLP(?:Classifier|Regressor)",
         r"neural|torch|keras|mlp|cnns?|rnns?|lstms?|grus?|fasttext|tabnet|tabm|realmlp",
     ),
-    _family("lightgbm", r"lightgbm", r"LGBM\w+", r"lightgbm|lgbm?"),
-    _family("xgboost", r"xgboost", r"XGB\w+", r"xgboost|xgb"),
-    _family("catboost", r"catboost", r"CatBoost(?!Encoder)\w*", r"catboost(?! encod)"),
-    _family(
+    _Family("lightgbm", r"lightgbm", r"LGBM\w+", r"lightgbm|lgbm?"),
+    _Family("xgboost", r"xgboost", r"XGB\w+", r"xgboost|xgb"),
+    _Family("catboost", r"catboost", r"CatBoost(?!Encoder)\w*", r"catboost(?! encod)"),
+    _Family(
         "scikit-learn boosting",
         "",
         r"(?:Hist)?GradientBoosting(?:Classifier|Regressor)|AdaBoost\w+",
         r"hist(?:ogram)?-?(?:based )?gradient ?boosting\w*|adaboost",
     ),
-    _family(
+    _Family(
         "forest",
         r"ranger|randomForest",
         r"(?:RandomForest|ExtraTrees?)(?:Classifier|Regressor)",
         r"(?:random )?forests?|extra[- ]?trees|extremely randomi[sz]ed",
     ),
-    _family(
+    _Family(
         "kernel method",
         r"gpytorch",
         r"(?:Nu)?SV[CR]|KernelRidge|GaussianProcess(?:Classifier|Regressor)",
         r"(?<!nb-)(?<!linear )(?<!linear-)sv[mcr]s?|support vector|kernel ridge|gaussian process\w*",
     ),
-    _family(
+    _Family(
         "neighbours",
         r"faiss|hnswlib|annoy",
         r"(?:KNeighbors|RadiusNeighbors)\w+|NearestNeighbors",
         r"k-?nn|(?:nearest )?neighbou?rs?",
     ),
-    _family(
+    _Family(
         "naive Bayes", "", r"(?:Gaussian|Multinomial|Complement|Bernoulli|Categorical)NB", r"naive bayes|\w*nb|nb-?svm"
     ),
-    _family(
+    _Family(
         "discriminant analysis",
         "",
         r"(?:Linear|Quadratic)DiscriminantAnalysis",
         r"(?:linear |quadratic )?discriminant|qda|lda(?![- ]topics?)",
     ),
-    _family(
+    _Family(
         "linear",
         r"glmnet|statsmodels",
         r"LogisticRegression\w*|LinearSV[CR]|Ridge(?:CV|Classifier\w*)?|Lasso\w*|ElasticNet\w*|LinearRegression"
@@ -110,9 +107,9 @@ def families_of(files: Mapping[str, str]) -> tuple[str, ...]:
     for path, text in files.items():
         if (code := code_of(path, text)) is not None:
             for family in _FAMILIES:
-                packages = [] if family.modules is None else [module.partition(".")[0] for module in code.modules]
-                uses = sum(count for name, count in code.names.items() if family.estimators.fullmatch(name))
-                uses += sum(family.modules.fullmatch(package) is not None for package in packages if family.modules)
+                packages = (module.partition(".")[0] for module in code.modules)
+                uses = sum(count for name, count in code.names.items() if re.fullmatch(family.estimators, name))
+                uses += sum(re.fullmatch(family.modules, package) is not None for package in packages)
                 if uses:
                     counts[family.name] += uses
     return tuple(sorted(counts, key=lambda name: -counts[name]))
@@ -121,7 +118,7 @@ def families_of(files: Mapping[str, str]) -> tuple[str, ...]:
 @lru_cache(maxsize=2048)
 def families_in(text: str) -> frozenset[str]:
     """Return the families of models that prose names, "boosted trees" if it names no library."""
-    families = {family.name for family in _FAMILIES if family.words is not None and family.words.search(text)}
+    families = {family.name for family in _FAMILIES if family.prose.search(text)}
     if not families & {*BOOSTING} and _BOOSTED.search(text):
         families.add(_ANY_BOOSTING)
     return frozenset(families)
@@ -129,7 +126,7 @@ def families_in(text: str) -> frozenset[str]:
 
 def without_families(text: str) -> str:
     """Return prose without the names of families of models."""
-    for mark in (_BOOSTED, *(family.words for family in _FAMILIES if family.words is not None)):
+    for mark in (_BOOSTED, *(family.prose for family in _FAMILIES)):
         text = mark.sub(" ", text)
     return text
 

@@ -454,17 +454,13 @@ def _lay_out(experiments: Path, refits: Path, target: Path) -> None:
 
 async def _copied_array(names: Sequence[str], folder: Path, *, beside_scripts: bool) -> Path | None:
     """Return the test predictions that a sealed run logged under a name, or left beside its scripts, copied out of `work/`."""
-    place, work = folder / "taken" / names[0], folder / "work"
-    place.mkdir(parents=True)
-    places = [*(work / _KEPT_FOLDER / name for name in names), *([work] if beside_scripts else [])]
-    return await asyncio.to_thread(_test_array, places, place)
-
-
-def _test_array(places: Sequence[Path], target: Path) -> Path | None:
-    """Return the first array that is in one of these places, copied to a folder of ours."""
-    for place in places:
-        if place.is_dir() and (files := collect(place, _ARRAYS, target, cap=_ARRAY_BYTES).files):
-            return next(iter(files.values()))
+    target, work = folder / "taken" / names[0], folder / "work"
+    target.mkdir(parents=True)
+    for place in (*(work / _KEPT_FOLDER / name for name in names), *([work] if beside_scripts else [])):
+        if place.is_dir():
+            collection = await asyncio.to_thread(collect, place, _ARRAYS, target, cap=_ARRAY_BYTES)
+            if collection.files:
+                return next(iter(collection.files.values()))
     return None
 
 

@@ -35,7 +35,6 @@ from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.embeddings import open_similarity
 from bot.knowledge.entry import ITEM
 from bot.knowledge.retrieval import Retriever, TaskQuery
-from bot.knowledge.similarity import TextSimilarity
 from bot.models import CallLimits, Model
 from bot.models.ask import Asker
 from bot.models.open import open_model, record_change
@@ -241,6 +240,13 @@ async def open_context(
                 plan.id, card, settings.seed, store, decisions, executor, scorer, settings.model, new_score.set
             )
             experiments.restore()
+        knowledge = None
+        if settings.knowledge != "none":
+            base = KnowledgeBase.read(settings.knowledge_base.folder)
+            for problem in base.problems:
+                say(f"skipped a knowledge base entry: {problem}")
+            query = TaskQuery(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
+            knowledge = Retriever(query, base, similarity, asker, steps, plan.id, clock, say, settings.knowledge)
         machine = this_machine(limits, back_end, settings.gpus, leases.gpu_models, elsewhere=leases is not leases.here)
         yield RunContext(
             run_id=plan.id,
@@ -271,26 +277,6 @@ async def open_context(
             experiments=experiments,
             fits=None if experiments is None else PortfolioFits(experiments, steps, budget.seconds, say),
             own_data=plan.own_data,
-            knowledge=_retriever(plan, similarity, asker, steps, clock, preview, say),
+            knowledge=knowledge,
             similarity=similarity,
         )
-
-
-def _retriever(
-    plan: RunPlan,
-    similarity: TextSimilarity,
-    asker: Asker,
-    steps: Steps,
-    clock: Clock,
-    preview: str,
-    say: Callable[[str], None],
-) -> Retriever | None:
-    """Return the retriever of knowledge for the run; None if it uses none."""
-    settings, card = plan.settings, plan.card
-    if settings.knowledge == "none":
-        return None
-    base = KnowledgeBase.read(settings.knowledge_base.folder)
-    for problem in base.problems:
-        say(f"skipped a knowledge base entry: {problem}")
-    task = TaskQuery(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
-    return Retriever(task, base, similarity, asker, steps, plan.id, clock, say, settings.knowledge)

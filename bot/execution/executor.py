@@ -255,12 +255,31 @@ class Executor:
         if view == GUARDED:
             await self.check_data()
 
+        shared, folder, mounts = self.settings, data.data, self.settings.mounts
+        limits = self.idle_limits(seconds) if idle else replace(shared.limits, seconds=seconds, cpus=shared.cpus)
+        if inputs is not None:
+            # A notebook on Kaggle has neither: what looks for them must fail here.
+            folder, mounts = self.folder.empty, {}
+            folder.mkdir(exist_ok=True)
+        # Executions on folds and samples are never submitted.
+        keeps = (WEIGHTS,) if shared.keeps_weights and inputs is None and view in (GUARDED, "full") else ()
+        request = ExecutionRequest(
+            "",
+            script,
+            folder,
+            self.folder.executions,
+            limits,
+            keep_folders=keeps,
+            mounts=mounts,
+            inputs=inputs or {},
+            idle=idle,
+            redactor=self.store.redactor,
+        )
+
         async def run() -> ExecutionRecord:
-            request, outcome = await self._run(
-                node, script, view, data.data, seconds, lease, attempt, inputs, idle=idle
-            )
+            request_run, outcome = await self._run(request, node, view, attempt, lease)
             with self.stopwatch.measure("evaluation"):
-                return await self._score(node, view, data, request, outcome, reference)
+                return await self._score(node, view, data, request_run, outcome, reference)
 
         return await self.steps.once(EXECUTED, run, Key(node, view, attempt))
 
@@ -300,53 +319,22 @@ class Executor:
             tx.record(event, run_id=self.run_id, name=name)
 
     async def _run(
-        self,
-        node: int,
-        script: str,
-        view: str,
-        data: Path,
-        seconds: float,
-        given_lease: Lease | None,
-        attempt: int,
-        inputs: Mapping[str, Path] | None,
-        *,
-        idle: bool,
+        self, request: ExecutionRequest, node: int, view: str, attempt: int, given_lease: Lease | None
     ) -> tuple[ExecutionRequest, ExecutionOutcome]:
-        """Run a script; again if the sandbox itself failed."""
-        limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
-        limits, mounts = self.idle_limits(seconds) if idle else limits, self.settings.mounts
-        if inputs is not None:
-            # A notebook on Kaggle has neither: what looks for them must fail here.
-            data, mounts = self.folder.empty, {}
-            data.mkdir(exist_ok=True)
-        # Executions on folds and samples are never submitted.
-        keeps = (WEIGHTS,) if self.settings.keeps_weights and inputs is None and view in (GUARDED, "full") else ()
+        """Run what is requested under an id of its own; again under another if the sandbox itself failed."""
         for try_number in range(1, _TRIES + 1):
             id = _execution_id(node, view, attempt, try_number)
-            out = self.folder.executions / id
-            request = ExecutionRequest(
-                id,
-                script,
-                data,
-                out,
-                limits,
-                keep_folders=keeps,
-                mounts=mounts,
-                inputs=inputs or {},
-                idle=idle,
-                redactor=self.store.redactor,
-            )
+            request_run = replace(request, execution_id=id, out=self.folder.executions / id)
             given_lease = None if given_lease is None or given_lease.lost else given_lease
-            new_lease = self.leasing.hold_idle() if idle else self.leasing.hold()
+            new_lease = self.leasing.hold_idle() if request.idle else self.leasing.hold()
             async with new_lease if given_lease is None else nullcontext(given_lease) as lease:
-                request = self.leasing.leased(request, lease)
-                gpu_seconds = request.limits.seconds * len(request.lease.gpus)
+                request_run = self.leasing.leased(request_run, lease)
+                gpu_seconds = request_run.limits.seconds * len(request_run.lease.gpus)
                 async with self.spending.reserve(executions=1, gpu_seconds=gpu_seconds) as reservation:
-                    outcome = await self._run_once(
-                        request, node, view, ExecutionMeter(reservation, self.run_id, request, node)
-                    )
+                    meter = ExecutionMeter(reservation, self.run_id, request_run, node)
+                    outcome = await self._run_once(request_run, node, view, meter)
             if outcome.reason is not ExitReason.INFRASTRUCTURE:
-                return request, outcome
+                return request_run, outcome
         reason = outcome.detail or "the sandbox gave no reason"
         raise InfrastructureFailure(f"the sandbox, not the script, failed {_TRIES} times: {reason}")
 

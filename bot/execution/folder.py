@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from sandbox.locks import holding
 
 
 class RunFolder:
@@ -57,6 +60,10 @@ class RunFolder:
             folder.mkdir()
         # Labels are for the evaluator alone.
         self.evaluator.chmod(0o700)
+
+    def running(self) -> AbstractContextManager[None]:
+        """Hold the run's lock, which others can see, while this lasts. Raises UsageError: another process runs it."""
+        return holding(self.config, f"{self.path} is in use by another process")
 
     def blends_of(self, node: int) -> tuple[Path, Path]:
         """Return the folders of a blend's two files: of its members' scored files, and of their refits."""

@@ -48,14 +48,14 @@ class ExecutionRecord(ClosedModel):
     view: str
     reason: ExitReason
     seconds: float
-    output: str
+    output: str = ""
     """Cleaned and capped, for a coder."""
     fine: bool
     """Whether both its files are valid at its end or time limit, with or without a score."""
     score: NodeScore | None
-    fault: str | None
+    fault: str | None = None
     """Why it has no score, without view and limits; None if it has one, or needs none."""
-    error: str | None
+    error: str | None = None
     """The fault with the view and the time limit."""
     limit: float | None = None
     """Its time limit in seconds, which the script could read; None: it was recorded without."""
@@ -86,7 +86,6 @@ def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED
         view=GUARDED,
         reason=ExitReason.FINISHED,
         seconds=row.seconds or 0.0,
-        output="",
         fine=result.arrays.test is not None,
         score=NodeScore(
             value=result.score,
@@ -97,8 +96,6 @@ def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED
             submission=result.arrays.test,
             oof=result.arrays.oof,
         ),
-        fault=None,
-        error=None,
     )
 
 

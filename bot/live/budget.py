@@ -1,7 +1,7 @@
 """What live runs may spend: levels for the day, the competition's day, the competition and the run, each within the last."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import datetime
 
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
@@ -30,12 +30,10 @@ def open_run(
     ever = [ledger for ledger in _ledgers(store, None) if ledger.competition == competition]
     today = [ledger for ledger in _ledgers(store, midnight(store.clock.now())) if ledger.competition == competition]
     allowance = Allowance(settings, {competition: configured})
-
-    def this_day() -> date:
-        return store.clock.now().date()
-
     of_day, of_all = allowance.caps("competition day", competition), allowance.caps("competition", competition)
-    days = Level(f"{competition} day", of_day, amounts=_total(today), period=this_day, around=day)
+    days = Level(
+        f"{competition} day", of_day, amounts=_total(today), period=lambda: store.clock.now().date(), around=day
+    )
     whole_level = Level(f"competition {competition}", of_all, amounts=_total(ever), around=days)
     return Level(
         "run",

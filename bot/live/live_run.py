@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from bot.agents.settings import AgentRunSettings
 from bot.configuration.competition import CompetitionSettings
@@ -91,7 +92,12 @@ def begin_run(shared: Shared, task: PreparedTask, configured: CompetitionSetting
             or the grader is missing, or wheels are.
     """
     slug, choice = task.card.slug, choice_of(shared.machinery.models, configured)
-    _ensure_contained(shared, choice)
+    isolated = shared.machinery.sandbox.describe().isolation != "none"
+    if not isolated and choice.kind != "builtin" and shared.settings.run.sandbox != "process":
+        raise UsageError(
+            f"no sandbox for scripts from {choice.spec}: install bubblewrap or Docker and restart the daemon, or "
+            'set sandbox = "process" under [run], which provides no isolation'
+        )
     ensure_capped(shared, slug, configured, choice)
     settings = _settings(shared, slug, configured, choice)
     if configured.notebook_wheels is not None and not any(configured.notebook_wheels.glob("*.whl")):
@@ -160,12 +166,6 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
     """Open a live run's services; raises what `open_context` raises."""
     slug, store = run.card.slug, shared.store
 
-    def community(as_of: datetime) -> CommunityView:
-        return CommunityView(store, slug, as_of)
-
-    def say(line: str) -> None:
-        shared.say(slug, line)
-
     competition = run.competition_settings
     deadline = deadline_of(shared, run.card, competition)
     elapsed = ClockTime(shared.clock, run.started_at, shared.speed)
@@ -179,7 +179,7 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
         run.task.data,
         run.folder,
         run.settings,
-        community,
+        lambda as_of: CommunityView(store, slug, as_of),
         lambda: _notes(shared, slug),
         run.settings.of_agents,
         NotebookLimits(
@@ -194,6 +194,7 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
         spare_baseline=run.settings.spare_baseline,
     )
     spending = open_run(shared.day, shared.settings.budget, competition, store, run.id, slug)
+    say = partial(shared.say, slug)
     async with open_context(plan, shared.machinery, store, shared.clock, spending, budget, stopwatch, say) as context:
         yield context
 
@@ -222,15 +223,6 @@ def _board(shared: Shared, card: TaskCard) -> tuple[float, ...]:
     with shared.store.read() as session:
         board = read_board(session, card.slug, lower_is_better=card.lower_is_better)
     return tuple(board.scores) if board is not None and board.complete else ()
-
-
-def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
-    isolated = shared.machinery.sandbox.describe().isolation != "none"
-    if not isolated and choice.kind != "builtin" and shared.settings.run.sandbox != "process":
-        raise UsageError(
-            f"no sandbox for scripts from {choice.spec}: install bubblewrap or Docker and restart the daemon, or "
-            'set sandbox = "process" under [run], which provides no isolation'
-        )
 
 
 def _settings(shared: Shared, slug: str, configured: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:

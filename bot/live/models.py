@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 from bot.configuration.competition import CompetitionSettings
 from bot.configuration.contradictions import cost_without_cap
@@ -54,9 +55,7 @@ async def open_reader(shared: Shared, slug: str, settings: CompetitionSettings) 
             create_run(tx, row)
             end_run(tx, run_id, "stopped")
 
-    def say(line: str) -> None:
-        shared.say(slug, line)
-
+    say = partial(shared.say, slug)
     change = record_change(shared.store, run_id, say)
     builtin = lambda: shared.machinery.builtin.model(settings.seed)  # noqa: E731
     spending = open_run(shared.day, shared.settings.budget, settings, shared.store, run_id, slug)

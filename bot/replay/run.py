@@ -22,7 +22,6 @@ from bot.engine.heartbeat import last_heartbeat, record_heartbeats
 from bot.engine.search import SolutionSearch
 from bot.engine.services import RunPlan, SharedServices, open_context
 from bot.evaluation.client.worker import Worker
-from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
 from bot.replay.ablations import variant_of
@@ -78,7 +77,7 @@ async def replay(
         InfrastructureFailure: the evaluator cannot work at all.
     """
     clock = _clock(run)
-    with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
+    with run.folder.running(), Store.open(run.folder.database, clock, redactor=redactor) as store:
         stopwatch = Stopwatch(last_heartbeat(store, run.id))
         end_event = await start_run(run, store, say)
         async with (

@@ -15,7 +15,7 @@ from bot.budgets.run_budget import total
 from bot.budgets.settings import Caps
 from bot.engine.run_record import Doing, RunRecord
 from bot.execution.folder import RunFolder, is_live
-from bot.execution.running import is_running
+from sandbox.locks import is_held
 from state.errors import InfrastructureFailure
 from state.ledgers import read_ledger, read_only
 from state.tables import Event, Run
@@ -86,7 +86,7 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
     if run is None:
         return RunStatus(str(folder.path), run_id, "not started", steps=settings.steps)
     # In the database a killed run is still `running`.
-    is_killed = run.status == "running" and not is_running(folder)
+    is_killed = run.status == "running" and not is_held(folder.config)
     status: Status = "stopped" if is_killed else cast(Status, run.status)
     (ledger,) = [row for row in read_ledger(session) if row.run_id == run_id]
     record = RunRecord(session, run)

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlmodel import Session
-
 from bot.budgets.kinds import Kind, words
 from bot.budgets.levels import Level
 from bot.configuration.competition import CompetitionSettings
@@ -89,8 +87,46 @@ class Reviewer:
 
     def state(self) -> SubmissionState:
         """Read the state from the database."""
-        with self._context.store.read() as session:
-            return _state(session, self._context, self._settings)
+        context, settings, now = self._context, self._settings, self._context.clock.now()
+        with context.store.read() as session:
+            run = session.get_one(Run, context.run_id)
+            runs, rows = live_runs(session, run.competition), submissions_of(session, run.id)
+            earlier = [row for other in runs if other.id != run.id for row in submissions_of(session, other.id)]
+            reading = last_reading(session, run.competition, "competition")
+            limits = last_reading(session, run.competition, "limits")
+            deadline = deadline_of(session, run.competition, configured=settings.deadline, card=context.card.deadline)
+            rules = rules_of(session, run.competition, read=settings.rules_read)
+            awaiting_approval = frozenset(approval.submission for approval in undecided(session, run.id))
+            ids = {r.id for r in runs if r.config.get("scores") == run.config.get("scores")}
+            sent_before = [row for row in earlier if row.run_id in ids and may_be_there(row)]
+            nodes = [session.get(Node, (row.run_id, row.node)) for row in sent_before]
+        sent_rows = [row for row in (*earlier, *rows) if may_be_there(row)]
+        site: Mapping[str, Any] = (
+            {} if reading is None else reading.data if reading.sha256 is not None else {"gone": True}
+        )
+        is_late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
+        quota = (
+            {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
+        )
+        closed, has_entered, cap = (
+            _closed(site, context.card),
+            site.get("user_has_entered"),
+            _cap_reached(context.spending),
+        )
+        state_key = (now.date(), is_late, len(sent_rows), deadline, has_entered, closed, rules, quota, cap is None)
+        return SubmissionState(
+            rows=rows,
+            earlier=earlier,
+            comparable=[node.score for node in nodes if node is not None and node.score is not None],
+            sent_rows=sent_rows,
+            awaiting_approval=awaiting_approval,
+            deadline=deadline,
+            has_entered=has_entered,
+            closed=closed,
+            rules=rules,
+            cap=cap,
+            key=hashlib.sha256(repr((state_key, settings.model_dump_json())).encode()).hexdigest()[:12],
+        )
 
     def scores(self) -> Mapping[int, float]:
         """Return the oriented validation scores of the nodes that have one."""
@@ -196,36 +232,6 @@ class Reviewer:
         return replace(facts, remaining_today=quota.remaining)
 
 
-def _state(session: Session, context: RunContext, settings: CompetitionSettings) -> SubmissionState:
-    run, now = session.get_one(Run, context.run_id), context.clock.now()
-    runs = live_runs(session, run.competition)
-    earlier = [row for run_before in runs if run_before.id != run.id for row in submissions_of(session, run_before.id)]
-    rows = submissions_of(session, run.id)
-    sent_rows = [row for row in (*earlier, *rows) if may_be_there(row)]
-    reading = last_reading(session, run.competition, "competition")
-    site: Mapping[str, Any] = {} if reading is None else reading.data if reading.sha256 is not None else {"gone": True}
-    deadline = deadline_of(session, run.competition, configured=settings.deadline, card=context.card.deadline)
-    rules = rules_of(session, run.competition, read=settings.rules_read)
-    is_late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
-    limits = last_reading(session, run.competition, "limits")
-    quota = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
-    closed, has_entered, cap = _closed(site, context.card), site.get("user_has_entered"), _cap_reached(context.spending)
-    state_key = (now.date(), is_late, len(sent_rows), deadline, has_entered, closed, rules, quota, cap is None)
-    return SubmissionState(
-        rows=rows,
-        earlier=earlier,
-        comparable=_comparable(session, run, runs, earlier),
-        sent_rows=sent_rows,
-        awaiting_approval=frozenset(approval.submission for approval in undecided(session, run.id)),
-        deadline=deadline,
-        has_entered=has_entered,
-        closed=closed,
-        rules=rules,
-        cap=cap,
-        key=hashlib.sha256(repr((state_key, settings.model_dump_json())).encode()).hexdigest()[:12],
-    )
-
-
 def _cap_reached(spending: Level) -> BudgetExceeded | None:
     """Return the budget's cap that keeps a file from being sent; None: none does."""
     for level in reversed(spending.levels):
@@ -236,12 +242,6 @@ def _cap_reached(spending: Level) -> BudgetExceeded | None:
                 f"the {level.name}'s spending cap has been exceeded: {cap_in_words}", renews=level.renews
             )
     return spending.refusal(submissions=1)
-
-
-def _comparable(session: Session, run: Run, runs: Sequence[Run], earlier: Sequence[Submission]) -> list[float]:
-    ids = {r.id for r in runs if r.config.get("scores") == run.config.get("scores")}
-    nodes = [session.get(Node, (row.run_id, row.node)) for row in earlier if row.run_id in ids and may_be_there(row)]
-    return [node.score for node in nodes if node is not None and node.score is not None]
 
 
 def _closed(site: Mapping[str, Any], card: TaskCard) -> str | None:

@@ -141,7 +141,7 @@ class Pushes:
         notebook, sha, slug = self.state(row), str(row.file_sha), self._context.card.slug
         if notebook is not None and notebook.version:
             return notebook
-        name = notebook_slug(slug, sha)
+        name = f"bot-{slug[:_NAME].strip('-')}-{sha[:_HASH]}".lower()  # at most 50 characters
         ref = f"{self._user}/{name}"
         # Asked even before the first push: a database restored from a backup may have forgotten one.
         source = await self._notebooks.source(ref)
@@ -233,8 +233,3 @@ class Pushes:
     def _later(self, reason: str, since: datetime) -> NotebookRuns:
         now = self._context.clock.now()
         return NotebookRuns(reason, now + min(max(_SOONEST, (now - since) * _SHARE), _LATEST))
-
-
-def notebook_slug(competition: str, package: str) -> str:
-    """Return a notebook's name at Kaggle, of at most 50 characters; it is of one package (its sha256 in hex) alone."""
-    return f"bot-{competition[:_NAME].strip('-')}-{package[:_HASH]}".lower()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from bot.weights.catalog import OWN_LIST, WeightFile, Weights, load_catalog
-from sandbox.locks import lock_within_seconds
+from sandbox.locks import holding
 from scrapers.http.download import Download, Opener, Pin
 from state.errors import UsageError
 from state.files import write_whole
@@ -49,18 +49,13 @@ class WeightsFolder:
         folder = self._folder(weights)
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o755)  # a script may run as another user
-        lock = lock_within_seconds(folder / ".lock")
-        if lock is None:
-            raise UsageError(f"{weights.name} is being downloaded by another process")
-        try:
+        with holding(folder / ".lock", f"{weights.name} is being downloaded by another process"):
             checked = self._checked(weights)
             for file in weights.files:
                 if not self._is_here(weights, file, checked):
                     await _fetch(open_, file, folder / file.name, progress)
                     self.mark_checked(weights, file)
                 progress(file, file.bytes)
-        finally:
-            lock.release()
 
     def mark_checked(self, weights: Weights, file: WeightFile) -> None:
         """Record that a file has the listed hash."""

@@ -127,7 +127,7 @@ class ScoredScripts:
                 lab=self.lab,
                 look=len(self.nodes) + 1,
             )
-            node = await context.decisions.look(action)
+            node = await context.decisions.number_of(action)
             with context.store.write() as tx:
                 create_node(
                     tx,

@@ -13,7 +13,6 @@ from bot.cli.live_view import LiveRuns, sparkline
 from bot.cli.running import run_all
 from bot.coder.lab.steps import TURN
 from bot.execution.folder import RunFolder
-from bot.execution.running import running
 from bot.replay.run_queue import Failed, RunOutcome
 from bot.report.result import RunResult
 from sandbox.leases import Leases
@@ -47,7 +46,7 @@ def test_a_terminal_shows_time_score_commands_and_spending_of_a_run(tmp_path: Pa
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=160, color_system=None)
     live = LiveRuns(console)
-    with running(folder), live.run("comind on wine", folder) as say:
+    with folder.running(), live.run("comind on wine", folder) as say:
         say("waiting since 10:00:00 for 2 cores, which bot run (process 42) has now")
         console.print(live)
     text = out.getvalue()
@@ -79,7 +78,7 @@ def test_a_pipe_gets_lines_and_a_long_step_is_named_again(tmp_path: Path) -> Non
     begun(folder)
     out = io.StringIO()
     live = LiveRuns(Console(file=out, width=100), plain=True)
-    with running(folder), live.display(), live.run("comind on wine", folder) as say:
+    with folder.running(), live.display(), live.run("comind on wine", folder) as say:
         say("node 3: draft")
         with live.runs[0].never_silent(quiet=0.01):
             until = time.monotonic() + 10

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.execution.folder import RunFolder
-from bot.execution.running import is_running, running
+from sandbox.locks import is_held
 from state.errors import UsageError
 from state.progress import create_node, end_execution, end_node, end_run, start_execution
 from state.spending import charge
@@ -24,8 +24,7 @@ HOLDS = """
 import sys
 from pathlib import Path
 from bot.execution.folder import RunFolder
-from bot.execution.running import running
-with running(RunFolder(Path(sys.argv[1]))):
+with RunFolder(Path(sys.argv[1])).running():
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -102,7 +101,7 @@ def test_a_running_run_shows_what_it_does_and_what_it_will_cost(out: Path) -> No
         assert other.stdout.readline() == "held\n"
         one = status(folder.path)["busy"]
         shown = CliRunner().invoke(app, ["status", str(out)], catch_exceptions=False).stdout
-        with pytest.raises(UsageError, match="is in use by another process"), running(folder):
+        with pytest.raises(UsageError, match="is in use by another process"), folder.running():
             pass
         other.communicate()
     assert one["status"] == "running"
@@ -115,7 +114,7 @@ def test_a_running_run_shows_what_it_does_and_what_it_will_cost(out: Path) -> No
     assert "spent 2 model calls, 210 tokens $0.2500 of $2.00 + 1 unpriced call" in " ".join(shown.split())
     assert "node 2 draft, runs on the hold-out view" in " ".join(shown.split()) and "2 experiments of 8" in shown
     assert {path: path.stat().st_mtime_ns for path in folder.path.iterdir()} == before
-    assert not is_running(folder), "its process has ended"
+    assert not is_held(folder.config), "its process has ended"
 
 
 def test_a_run_is_read_while_its_database_is_being_written(out: Path) -> None:

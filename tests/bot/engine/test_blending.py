@@ -141,6 +141,6 @@ async def test_a_blend_between_scripts_that_fail_alike_hides_none_of_them(tmp_pa
 @pytest.mark.asyncio
 async def test_the_number_of_a_blend_is_that_of_its_decision_and_scripts_are_numbered_after_it(tmp_path: Path) -> None:
     async with blended_run(tmp_path) as (context, _):
-        first = await context.decisions.ensemble(Action("ensemble", (1, 2), look=2))
-        assert await context.decisions.ensemble(Action("ensemble", (1, 2), look=2)) == first
-        assert await context.decisions.ensemble(Action("ensemble", (1, 2, 3), look=3)) == first + 1
+        first = await context.decisions.number_of(Action("ensemble", (1, 2), look=2))
+        assert await context.decisions.number_of(Action("ensemble", (1, 2), look=2)) == first
+        assert await context.decisions.number_of(Action("ensemble", (1, 2, 3), look=3)) == first + 1

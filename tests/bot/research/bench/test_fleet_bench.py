@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from bot.execution.folder import run_folders
-from bot.execution.running import is_running
 from bot.replay.prepare import finished_result
+from sandbox.locks import is_held
 from tests import needs
 from tests.bot.fleet.nodes import small_cluster
 from tests.bot.replay.conftest import Bot, bot, tiny
@@ -83,7 +83,7 @@ class Place:
 
     def running(self) -> list[Path]:
         """Return the runs that are worked on."""
-        return [one.path for one in run_folders([self.plan.parent / "plan-runs"]) if is_running(one)]
+        return [one.path for one in run_folders([self.plan.parent / "plan-runs"]) if is_held(one.config)]
 
     def wait(self, happened: Callable[[], bool], seconds: float = 400) -> None:
         assert wait_until(happened, seconds), self.log()
