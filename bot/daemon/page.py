@@ -36,20 +36,14 @@ async def keep_page(file: Path | None, say: Callable[[str], None]) -> None:
         try:
             status = await process.wait()
         finally:
-            await _wait_for_exit(process)
+            if process.returncode is None:
+                process.terminate()
+                try:
+                    await asyncio.wait_for(process.wait(), _GRACE)
+                except TimeoutError:
+                    process.kill()
+                    await process.wait()
         failures = 1 if loop.time() - start > _HEALTHY else failures + 1
         pause = back_off(failures, _INITIAL_PAUSE, _MAX_PAUSE)
         say(f"the web dashboard exited with status {status}; restarting in {pause:.0f} s")
         await asyncio.sleep(pause)
-
-
-async def _wait_for_exit(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    process.terminate()
-    try:
-        async with asyncio.timeout(_GRACE):
-            await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 
@@ -236,9 +237,7 @@ class _Daemon:
             await asyncio.sleep(_CHECK_SECONDS)
 
     def _status(self) -> str:
-        counts: dict[str, int] = {}
-        for entry in self._entries.values():
-            counts[entry.state] = counts.get(entry.state, 0) + 1
+        counts = Counter(entry.state for entry in self._entries.values())
         states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
         return f"competitions: {states}" if states else "no competitions configured"
 

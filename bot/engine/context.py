@@ -1,7 +1,7 @@
 """The services and facts that a run's parts share; passed to them, never global."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
@@ -35,11 +35,6 @@ from state.store import Store
 FIRST_ANSWER_SHARE = 0.05
 """Share of a run's time in which its first script is expected to be written."""
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
-
-
-def by_class(*settings: BaseModel) -> Mapping[type[BaseModel], BaseModel]:
-    """Return settings by their class, for `RunContext.settings_of`."""
-    return {type(section): section for section in settings}
 
 
 @dataclass(frozen=True)
@@ -96,13 +91,12 @@ class RunContext:
     """Compares texts."""
     notebook_limits: NotebookLimits = field(default_factory=NotebookLimits)
     """The competition's limits for notebooks, if it takes such."""
-    agent_settings: Mapping[type[BaseModel], BaseModel] = field(default_factory=dict)
-    """Settings of the agent and of what it uses, by class; the engine does not read them."""
+    agent_settings: Sequence[BaseModel] = ()
+    """Settings of the agent and of what it uses; the engine does not read them."""
 
     def settings_of(self, kind: type[SettingsT]) -> SettingsT:
         """Return the run's settings of one class, or its defaults."""
-        settings = self.agent_settings.get(kind)
-        return settings if isinstance(settings, kind) else kind()
+        return next((section for section in self.agent_settings if isinstance(section, kind)), None) or kind()
 
     @property
     def takes_notebooks(self) -> bool:

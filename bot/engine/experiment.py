@@ -88,7 +88,23 @@ def all_experiments(store: Store, run_id: str) -> list[Experiment]:
 
 def experiments_in(session: Session, run_id: str) -> list[Experiment]:
     """Return what `all_experiments` does, read in a session."""
-    return [_of_row(row, withdrawn=withdrawn) for row, withdrawn in experiments(session, run_id)]
+    return [
+        Experiment(
+            row.node,
+            row.name,
+            row.kind,  # type: ignore[arg-type] # written by this package alone
+            row.lab,
+            row.turn,
+            row.note,
+            tuple(row.uses),
+            row.sources,
+            row.retrain,
+            row.seconds,
+            SCORED_EXPERIMENT.validate_python(row.result),
+            withdrawn,
+        )
+        for row, withdrawn in experiments(session, run_id)
+    ]
 
 
 def experiment_name(store: Store, run_id: str, node: int) -> str:
@@ -98,21 +114,3 @@ def experiment_name(store: Store, run_id: str, node: int) -> str:
     if row is not None:
         return row.name
     return BASELINE_NAME if node == BASELINE else f"node {node}"
-
-
-def _of_row(row: ExperimentRow, *, withdrawn: bool) -> Experiment:
-    kind: Kind = row.kind  # type: ignore[assignment] # written by this module alone
-    return Experiment(
-        row.node,
-        row.name,
-        kind,
-        row.lab,
-        row.turn,
-        row.note,
-        tuple(row.uses),
-        row.sources,
-        row.retrain,
-        row.seconds,
-        SCORED_EXPERIMENT.validate_python(row.result),
-        withdrawn,
-    )

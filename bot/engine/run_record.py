@@ -161,8 +161,11 @@ class RunRecord:
     """
 
     def __init__(self, session: Session, row: Run, as_of: datetime | None = None, *, final: bool = False) -> None:
-        self.row = row
-        self.as_of = as_of
+        self.row, self.as_of = row, as_of
+        self.id = row.id
+        """The run's id."""
+        self.lower_is_better = lower_is_better(row.config)
+        """Whether lower scores are better, by the task spec; None: unknown."""
         self._session = session
         self._final = final
 
@@ -172,16 +175,6 @@ class RunRecord:
         if (row := session.get(Run, run_id)) is None:
             raise UsageError(f"run {run_id} not found in the database")
         return cls(session, row, as_of, final=final)
-
-    @property
-    def id(self) -> str:
-        """The run's id."""
-        return self.row.id
-
-    @cached_property
-    def lower_is_better(self) -> bool | None:
-        """Whether lower scores are better, by the task spec; None: unknown."""
-        return lower_is_better(self.row.config)
 
     def oriented(self, score: float) -> float:
         """Return a score turned so that higher is better."""

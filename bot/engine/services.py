@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from bot.budgets.levels import Level
 from bot.engine.attempts import read_tree
 from bot.engine.budget import RunBudget
-from bot.engine.context import RunContext, by_class
+from bot.engine.context import RunContext
 from bot.engine.decisions import Decisions
 from bot.engine.experiments import ExperimentLog
 from bot.engine.fits import PortfolioFits
@@ -269,7 +269,7 @@ async def open_context(
             spending=spending,
             notes=plan.notes,
             notebook_limits=plan.notebook_limits,
-            agent_settings=by_class(*plan.agent_settings),
+            agent_settings=plan.agent_settings,
             baseline=(lambda *_: simple[0]) if simple else services.builtin.baseline,
             simple=simple[1:],
             blender=blender if blends else None,

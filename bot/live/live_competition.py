@@ -15,6 +15,7 @@ from bot.live.live_run import LiveRun, begin_run, can_continue, live_run_of, reo
 from bot.live.open_run import OpenRun, open_live_run
 from bot.live.preparation import PreparationBlocker, PreparedTask, deadline_of, prepare
 from bot.live.shared import Shared
+from bot.live.slots import wait_for_any
 from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.report.interim_report import written_meanwhile
@@ -90,7 +91,11 @@ class LiveCompetition:
                 self._set("waiting", "Kaggle rejected the API key")
                 await self._pause(_RETRY_SECONDS)
             except BotError as error:
-                self._report_failure(error)
+                self._set("waiting", str(error))
+                # A site's or a machine's failure may pass by itself.
+                patience = _OVER_BY_ITSELF if isinstance(error, _TRANSIENT_ERRORS) else timedelta(0)
+                with self._shared.store.write() as tx:
+                    begin_work_broken(tx, f"entry/{self.slug}", self.slug, str(error), patience)
                 await self._pause(_RETRY_SECONDS)
 
     def poll_is_due(self) -> bool:
@@ -358,28 +363,13 @@ class LiveCompetition:
             tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, reason=reason)
         self._shared.say(self.slug, f"{state}: {reason}" if reason else state)
 
-    def _report_failure(self, error: BotError) -> None:
-        self._set("waiting", str(error))
-        # A site's or a machine's failure may pass by itself.
-        patience = _OVER_BY_ITSELF if isinstance(error, _TRANSIENT_ERRORS) else timedelta(0)
-        with self._shared.store.write() as tx:
-            begin_work_broken(tx, f"entry/{self.slug}", self.slug, str(error), patience)
-
     def _problem_over(self) -> None:
         with self._shared.store.write() as tx:
             end(tx, f"entry/{self.slug}")
 
     async def _pause(self, seconds: float) -> None:
         """Wait for `seconds` of the clock, or until something has changed."""
-        waits = [
-            asyncio.ensure_future(self._shared.clock.sleep(seconds)),
-            asyncio.ensure_future(self._wait_for_change()),
-        ]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        await wait_for_any(self._shared.clock.sleep(seconds), self._wait_for_change())
 
     async def _wait_for_change(self) -> None:
         await self._changed.wait()

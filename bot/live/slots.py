@@ -1,7 +1,7 @@
 """Which competition starts the next node, by weight, deadline and promise, and when a run may start one."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -100,6 +100,16 @@ class Slots:
         await self._changed.wait()
 
 
+async def wait_for_any(*waits: Awaitable[None]) -> None:
+    """Return when one of them ends; the others are cancelled."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
 def urgency(now: datetime, deadline: datetime, *, recent: int, gains: int, scored: bool) -> float:
     """Return the factor by which a competition's weight is multiplied.
 
@@ -155,13 +165,7 @@ class LivePacing(SearchPacing):
 
     async def changed(self) -> None:
         """Return when a slot may be free, a day or a pause begins or ends, or there are news."""
-        changed = asyncio.ensure_future(self.slots.changed())
-        day = asyncio.ensure_future(self.clock.sleep(_seconds_to_midnight(self.clock.now())))
-        try:
-            await asyncio.wait({changed, day}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (changed, day):
-                task.cancel()
+        await wait_for_any(self.slots.changed(), self.clock.sleep(_seconds_to_midnight(self.clock.now())))
 
     def renewed_after(self) -> int | None:
         """Return the last node that was started before the latest news."""

@@ -71,19 +71,22 @@ async def _pack(
 ) -> NotebookBundle:
     executor, limits = context.executor, context.notebook_limits
     made_files = await refit_scripts(context, node, worker)
-    weight_folders = {member: _weights_of(context, member, file) for member, file in made_files.items()}
+    refits = {member: file.file.parent / WEIGHTS for member, file in made_files.items() if file.source == "refit"}
+    # The scored run's, where there is no refit.
+    scored = {
+        member: executor.weights_of(scored_run(context, member).id) for member in made_files.keys() - refits.keys()
+    }
     flat = executor.folder.executions / f"n{node}-package"
-    stage = await stage_notebook(context, node, weight_folders, flat)
+    stage = await stage_notebook(context, node, refits | scored, flat)
     if not stage.script.trains and (failure := await _fails(context, node, stage)) is not None:
         return NotebookBundle(reason=f"its notebook fails with the weights saved by the run on all rows: {failure}")
-    refits = sum(made_file.source == "refit" for made_file in made_files.values())
     blend = isinstance(stage.script, NotebookBlend)
     facts = Facts(
         node=node,
         runs="train" if stage.script.trains else "blend" if blend else "infer",
         competition=context.card.slug,
         weights=stage.script.weights,
-        weights_from="refit" if refits == len(made_files) else "both" if refits else "holdout",
+        weights_from="both" if refits and scored else "refit" if refits else "holdout",
         accelerator=limits.accelerator,
         image=limits.image,
         seconds=rehearsal.scaled,
@@ -98,13 +101,6 @@ async def _pack(
 
 def _name(node: int) -> str:
     return f"node{node}.zip"
-
-
-def _weights_of(context: RunContext, node: int, made_file: MadeFile) -> Path:
-    """Return the folder with what a script's refit has left in `weights/`, or its scored run where there is no refit."""
-    if made_file.source == "refit":
-        return made_file.file.parent / WEIGHTS
-    return context.executor.weights_of(scored_run(context, node).id)
 
 
 async def _fails(context: RunContext, node: int, stage: StagedNotebook) -> str | None:

@@ -10,7 +10,6 @@ from sqlmodel import col, select
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.tree import NodeView, Tree
-from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.blends import CandidateEvidence, CandidateRanking, Predictions, SelectionCandidate
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, kept_execution, readable_files
@@ -66,7 +65,9 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
     plain = [node.id for node in single_nodes if node.id not in fitted_on_others][:_MAX_PLAIN]
     stacks = [node.id for node in single_nodes if node.id in fitted_on_others][:_STACKS]
     nodes = [*plain, *stacks, *ensembles]
-    scores = _stored_scores(context, nodes)
+    with context.store.read() as session:
+        executions = {node: kept_execution(session, context.run_id, node) for node in nodes}
+    scores = {node: (e.id, e.score) for node, e in executions.items() if e is not None and e.score is not None}
     files = {node: readable_files(executor.folder, id, score)[0] for node, (id, score) in scores.items()}
     predictions = [Predictions(await executor.view(GUARDED), (GUARDED, _FINAL), files)]
     folds, bank = await executor.fold_view(), executor.folder.bank
@@ -90,13 +91,6 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
     )
     eligible = tuple(node.id for node in tree.candidates())
     return Selection(candidates=comparisons, reason=_reason(choice, comparisons), eligible=eligible)
-
-
-def _stored_scores(context: RunContext, nodes: Sequence[int]) -> dict[int, tuple[str, NodeScore]]:
-    """Return the ids and scores of the executions of those nodes that have a score."""
-    with context.store.read() as session:
-        executions = {node: kept_execution(session, context.run_id, node) for node in nodes}
-    return {node: (e.id, e.score) for node, e in executions.items() if e is not None and e.score is not None}
 
 
 def _compare_candidate(

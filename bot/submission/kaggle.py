@@ -5,8 +5,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_exponential
-
 from bot.submission import Quota
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competitions
@@ -116,16 +114,13 @@ class KaggleSubmitter:
 
         Raises SiteUnavailable: Kaggle does not list that number, or lists another submission under it.
         """
-        retrying = AsyncRetrying(
-            sleep=self.client.clock.sleep,
-            stop=stop_after_attempt(_LOOKS),
-            wait=wait_exponential(_FIRST_WAIT),
-            retry=retry_if_exception_type(NotFound),
-            reraise=True,
-        )
         entry: KaggleSubmission | None = None
-        with suppress(NotFound):
-            entry = await retrying(self._submissions.get, ref)
+        for look in range(_LOOKS):
+            if look:
+                await self.client.clock.sleep(_FIRST_WAIT * 2 ** (look - 1))
+            with suppress(NotFound):
+                entry = await self._submissions.get(ref)
+                break
         if entry is None or entry.description.strip() != tag:
             raise SiteUnavailable(f"Kaggle accepted {tag} as {ref}, but does not list it")
         return str(ref)

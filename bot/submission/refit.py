@@ -214,7 +214,11 @@ def did_less(
     """
     if rerun.reason is ExitReason.TIMED_OUT and first_run.reason is not ExitReason.TIMED_OUT:
         return f"the refit was killed at its time limit of {rerun.limit or 0.0:.0f} s"
-    rows, refit_rows = (max(_printed_rows(run.output), default=0) for run in (first_run, rerun))
+    # The rows that a run said it had, at the most.
+    printed_rows = (
+        [int(number.replace(",", "")) for number in _ROWS.findall(run.output)] for run in (first_run, rerun)
+    )
+    rows, refit_rows = (max(numbers, default=0) for numbers in printed_rows)
     if rerun.fine and 0 < refit_rows < rows:
         return f"the refit reported {refit_rows:,} rows and the scored run {rows:,}, so the refit did less work"
     if not rerun.fine or rerun.cpu_seconds is None or first_run.cpu_seconds is None or first_run.cpu_seconds < _SHORT:
@@ -228,11 +232,6 @@ def did_less(
         f"the refit took {rerun.cpu_seconds:.0f} s of CPU time, while the scored run took {first_run.cpu_seconds:.0f} s "
         "for fewer rows, so the refit did less work"
     )
-
-
-def _printed_rows(output: str) -> list[int]:
-    """Return how many rows a run said that it had, each time that it said so."""
-    return [int(number.replace(",", "")) for number in _ROWS.findall(output)]
 
 
 def _stored_the_same(first_folder: Path, folder: Path) -> bool:

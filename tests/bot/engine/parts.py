@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
-from bot.engine.context import RunContext, by_class
+from bot.engine.context import RunContext
 from bot.engine.decisions import Decisions
 from bot.engine.experiments import ExperimentLog
 from bot.engine.fits import PortfolioFits
@@ -110,7 +110,7 @@ async def opened_on(
                 run_id=RUN,
                 card=snapshot.card,
                 seed=0,
-                agent_settings=by_class(*settings),
+                agent_settings=settings,
                 baseline=baseline_script,
                 store=store,
                 steps=rows,
