@@ -7,7 +7,6 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from state.clock import back_off
@@ -73,7 +72,14 @@ class LoopSupervisor:
         if name in self._tasks:
             raise ValueError(f"duplicate loop: {name}")
         task = self._tasks[name] = asyncio.create_task(self._keep(name, start), name=f"loop {name}")
-        task.add_done_callback(partial(self._on_end, name))
+
+        def on_end(task: asyncio.Task[None]) -> None:
+            del self._tasks[name]
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self._errors.append(error)
+            self._changed.set()
+
+        task.add_done_callback(on_end)
 
     async def remove(self, name: str) -> None:
         """Cancel a loop, and return when it has ended; does nothing if there is none."""
@@ -101,12 +107,6 @@ class LoopSupervisor:
         finally:
             for name in reversed(self.loops):
                 await self.remove(name)
-
-    def _on_end(self, name: str, task: asyncio.Task[None]) -> None:
-        del self._tasks[name]
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._errors.append(error)
-        self._changed.set()
 
     async def _keep(self, name: str, start: Callable[[], Awaitable[None]]) -> None:
         """Run a loop until it returns, is cancelled, or is given up."""

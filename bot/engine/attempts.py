@@ -27,7 +27,6 @@ _MOST_SINGLE = 200
 
 
 BLEND = StepKind("blend", BlendFit)
-"""Steps with the blend of a node."""
 
 
 @dataclass(frozen=True)

@@ -54,17 +54,13 @@ class RunContext:
     machine: Machine
     preview: str
     baseline: Callable[[TaskText, str], Script]
-    """Writes the baseline, from the task and the preview of its data."""
     decisions: Decisions
-    """The decisions so far, by which nodes are numbered."""
     community_at: Callable[[datetime], CommunityView] | None
     """Returns the community as of a time; None if the run has none."""
     say: Callable[[str], None]
-    """Shows one line of progress."""
     slots: int = 1
     """Maximum number of nodes at a time."""
     spending: Level = field(default_factory=unbounded)
-    """Spending and caps of the run, within its competition and its day."""
     tree_cache: TreeCache = field(default_factory=TreeCache, repr=False, compare=False)
     """The tree as `load_tree` last read it."""
     learning: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
@@ -76,7 +72,6 @@ class RunContext:
     experiments: ExperimentLog | None = None
     """The experiments that labs log; None: there are no labs, or no labels could be withheld."""
     fits: PortfolioFits | None = None
-    """The portfolio fits of labs' features; None: there are none."""
     own_data: bool = False
     """Whether the task has the user's own data, whose script must predict new rows."""
     blender: Worker | None = None
@@ -84,13 +79,10 @@ class RunContext:
     simple: tuple[Script, ...] = ()
     """Simple models that a result of own data is compared with: baselines after the first one."""
     notes: Callable[[], tuple[OwnerNote, ...]] = tuple
-    """Returns the owner's notes on this competition so far."""
     knowledge: Retriever | None = None
     """Finds entries of the knowledge base for prompts; None if the run uses none."""
     similarity: TextSimilarity = field(default_factory=WordSimilarity)
-    """Compares texts."""
     notebook_limits: NotebookLimits = field(default_factory=NotebookLimits)
-    """The competition's limits for notebooks, if it takes such."""
     agent_settings: Sequence[BaseModel] = ()
     """Settings of the agent and of what it uses; the engine does not read them."""
 

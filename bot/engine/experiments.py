@@ -100,7 +100,6 @@ class ExperimentLog:
     """Scores; one of its own, so that no answer waits for other work."""
     model_name: str
     on_logged: Callable[[], None] = lambda: None
-    """Called when an experiment was logged."""
     numbering: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held from counting a lab's nodes until the next one is there."""
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from bot.engine.python_text import code_of
 
 BOOSTING = ("lightgbm", "xgboost", "catboost", "scikit-learn boosting")
-"""Families that are boosted trees."""
 _ANY_BOOSTING = "boosted trees"
 """Name for boosting in prose that does not name a library."""
 _BLEND = "blend"
@@ -23,7 +22,6 @@ class _Family(NamedTuple):
     """Packages with no other use."""
     estimators: str
     words: str
-    """Its names in prose."""
 
     @property
     def prose(self) -> re.Pattern[str]:
@@ -90,7 +88,6 @@ _FAMILIES = (
     ),
 )
 FAMILIES = tuple(family.name for family in _FAMILIES if family.name != _BLEND)
-"""Families of models by name."""
 
 
 def families(code: str) -> tuple[str, ...]:

@@ -249,7 +249,7 @@ class PortfolioFits:
         job.mkdir()
         features = {role: self.folder / name / "features" / f"{role}.npz" for role in ("train", "validation", "test")}
         view, sealed = await executor.view(GUARDED), await executor.view("sealed")
-        folds = replace(sealed, data=await executor.folds_of("sealed"))
+        folds = replace(sealed, data=await executor.views.folds_of("sealed"))
         rows = await log.worker.write_all_fit_rows(view, folds, sealed, features, job)
         async with self._fitted_model(replace(request, rows=rows), model, job, f"refit-{name}-{model}") as arrays:
             (arrays / "test.npy").replace(folder / "test.npy")

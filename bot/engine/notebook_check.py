@@ -149,7 +149,7 @@ async def _check(context: RunContext, node: int, lease: Lease | None) -> Noteboo
     # The second run's further rows give the seconds per row.
     (first, second), (fewer, more_rows) = runs, counts
     seconds_per_row = max(0.0, second.seconds - first.seconds) / max(1, more_rows - fewer)
-    growth = executor.growth if stage.script.trains else 1.0
+    growth = executor.views.growth if stage.script.trains else 1.0
     scaled = max(first.seconds, growth * second.seconds + seconds_per_row * (hidden - more_rows))
     reason, allowed = _disagrees(context, stage, scored_execution, second), SHARE * limits.hours * 3600
     if reason is None and scaled > allowed:

@@ -29,7 +29,6 @@ class Code:
     text: str
     """The code without comments and documentation."""
     comments: str
-    """Its comments and documentation."""
 
 
 @lru_cache(maxsize=256)

@@ -76,7 +76,6 @@ class BlendSoFar:
     nodes: tuple[int, ...]
     """The scripts that could take part."""
     weights: Mapping[int, float]
-    """Of its members."""
     space: str
     score: NodeScore
     """The gain is over the best member."""

@@ -94,7 +94,6 @@ class NodeCounts:
     best: int | None = None
     """Node; None: there is none, or the metric's direction is unknown."""
     best_score: float | None = None
-    """By validation."""
 
     @property
     def all(self) -> int:
@@ -163,7 +162,6 @@ class RunRecord:
     def __init__(self, session: Session, row: Run, as_of: datetime | None = None, *, final: bool = False) -> None:
         self.row, self.as_of = row, as_of
         self.id = row.id
-        """The run's id."""
         self.lower_is_better = lower_is_better(row.config)
         """Whether lower scores are better, by the task spec; None: unknown."""
         self._session = session

@@ -339,7 +339,7 @@ class SealedRuns:
             await asyncio.to_thread(_lay_out, executor.folder.experiments, self._refits, mounts["experiments"])
             data, folds = (await executor.view(GUARDED)).data, cut.data
         else:
-            data, folds = (await executor.view(view)).data, await executor.folds_of(view)
+            data, folds = (await executor.view(view)).data, await executor.views.folds_of(view)
         return {"data": data, **mounts, **{name: folds / name for name in _FOLDS if (folds / name).is_file()}}
 
     @property

@@ -64,7 +64,6 @@ class RuleBasedParts:
     """The rule-based model, and the script that every run starts with."""
 
     model: Callable[[int], Model]
-    """Creates the model, from a seed."""
     baseline: Callable[[TaskText, str], Script]
     """Writes the baseline, from the task and the preview of its data."""
     simple: Callable[..., tuple[Script, ...]] = lambda task, *, by_time: ()
@@ -89,7 +88,6 @@ class RunPlan:
     id: str
     card: TaskCard
     data: Path
-    """The competition's files."""
     folder: RunFolder
     settings: RunSettings
     community_at: Callable[[datetime], CommunityView] | None = None
@@ -97,11 +95,8 @@ class RunPlan:
     agent_settings: Sequence[BaseModel] = ()
     """Settings of its agent, which the engine passes on."""
     notebook_limits: NotebookLimits = field(default_factory=NotebookLimits)
-    """The competition's limits for notebooks, if it takes such."""
     board: Callable[[], Sequence[float]] = tuple
-    """Returns the leaderboard's scores as of now, best first; empty if it may not be known."""
     labs: bool = False
-    """Whether coders work in labs."""
     own_data: bool = False
     """Whether the data is the user's own, for a script that predicts new rows."""
     withholding: Withholding = "script"
@@ -218,7 +213,7 @@ async def open_context(
         simple: tuple[Script, ...] = ()
         if plan.own_data:
             task = TaskText.from_card(card, stores_models=True)
-            simple = services.builtin.simple(task, by_time=executor.split_kind == "time")
+            simple = services.builtin.simple(task, by_time=executor.views.split_kind == "time")
         tree_cache, decisions = TreeCache(plan.spare_baseline), Decisions(steps, max(1, len(simple)))
 
         def due() -> int:
@@ -226,7 +221,7 @@ async def open_context(
             return refits_due(store, plan.id, None if best is None else best.id)
 
         workers = [services.worker]
-        budget = replace(budget, growth=executor.growth, refits=due, labs=plan.labs)
+        budget = replace(budget, growth=executor.views.growth, refits=due, labs=plan.labs)
         budget = replace(budget, slowness=lambda: max(worker.slowness for worker in workers))
         if blends and card.kind == "code":
             budget = replace(budget, notebook_check=lambda: due_check_seconds(store, decisions, steps, plan.id))

@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.budgets.levels import ExecutionMeter, Level, unbounded
 from bot.evaluation.answers import LabelledView, NodeScore, ScoredFiles
 from bot.evaluation.answers.findings import LINE, GuardFinding, printed_score
-from bot.evaluation.answers.view_names import SWAPPED, ViewKind, Withholding, view_kind
+from bot.evaluation.answers.view_names import SWAPPED, Withholding, view_kind
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.guarding import GuardRunner, record_findings
@@ -56,7 +56,6 @@ class ExecutorSettings:
     """The settings that all executions of a run share."""
 
     data: Path
-    """The competition's files."""
     seed: int
     cpus: int
     limits: Limits
@@ -80,23 +79,19 @@ class Executor:
     run_id: str
     card: TaskCard
     folder: RunFolder
-    """The run's files."""
     settings: ExecutorSettings
-    """The settings that all executions share."""
     store: Store
     steps: Steps
     sandbox: Sandbox
     worker: Worker
     stopwatch: Stopwatch
-    """Measures the run's time by kind of work."""
     leasing: RunLeases
-    """Gives executions cores and GPUs of their own."""
     spending: Level = field(default_factory=unbounded)
     _checking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def __post_init__(self) -> None:
         shared = self.settings
-        self._views = RunViews(
+        self.views = RunViews(
             self.card,
             shared.data,
             shared.seed,
@@ -118,26 +113,11 @@ class Executor:
     @property
     def self_reported(self) -> str | None:
         """Why this run's scores are those that its scripts print; None: the evaluator's. Set with the first view."""
-        return self._views.self_reported
-
-    @property
-    def unscored(self) -> str | None:
-        """Why the task's own grader cannot score its views; None: it can, or there is none. Set with the first view."""
-        return self._views.unscored
-
-    @property
-    def growth(self) -> float:
-        """Training rows of `full` over those of the hold-out view, once that is built; 0 where no rows are withheld."""
-        return 0.0 if self.self_reported is not None else self._views.growth
-
-    @property
-    def split_kind(self) -> str | None:
-        """How rows were withheld (`SplitKind`), once the hold-out view is built; None where none are."""
-        return None if self.self_reported is not None else self._views.split_kind
+        return self.views.self_reported
 
     async def view(self, name: str) -> LabelledView:
         """Return a view, built at its first use; see `RunViews.view` for what it raises."""
-        return await self._views.view(name)
+        return await self.views.view(name)
 
     async def check_data(self) -> tuple[GuardFinding, ...]:
         """Return the guards' findings on the hold-out view, which they check once a run; raises what `view` raises."""
@@ -160,11 +140,7 @@ class Executor:
 
     async def fold_view(self) -> LabelledView | None:
         """Return the training rows that are in a fold, as a view with their labels; None where there are no folds."""
-        return await self._views.folds()
-
-    async def folds_of(self, view: ViewKind) -> Path:
-        """Return the folder with the folds of a view's training rows; raises UnsupportedLayout."""
-        return await self._views.folds_of(view)
+        return await self.views.folds()
 
     async def form_fault(self, submission: Path) -> str | None:
         """Return why a file cannot be handed in, in one sentence; None if it can."""
@@ -389,7 +365,7 @@ class Executor:
             score = replace(score, guards=guards)
         is_valid = score is not None or (files.fine and view in _NEED_NO_SCORE)
         fault = None if is_valid else failure_sentence(outcome, request.limits) or files.message or "no score"
-        error = fault and f"{self._views.describe(view)} (limit {request.limits.seconds:.0f} s): {fault}"
+        error = fault and f"{self.views.describe(view)} (limit {request.limits.seconds:.0f} s): {fault}"
         notes = list(outcome.notes)
         if is_valid and outcome.reason is ExitReason.TIMED_OUT:
             notes.append(f"{failure_sentence(outcome, request.limits)}; its files were complete, so they are used")

@@ -19,7 +19,6 @@ class RunFolder:
         self.database = shared or path / "state.db"
         """The database with the run's rows."""
         self.result = path / "result.json"
-        """The run's result."""
         self.so_far = path / "so-far.json"
         """What is known of the result while the run goes on; gone once it has ended."""
         self.config = path / "config.json"

@@ -33,15 +33,11 @@ class GuardRunner:
 
     run_id: str
     seed: int
-    """For resampling."""
     store: Store
     steps: Steps
-    """Store the findings on the view."""
     worker: Worker
     folder: RunFolder
-    """The run's folder, with the files of executions and the bank."""
     board: Callable[[], Sequence[float]] = tuple
-    """Returns a leaderboard's scores as of now, best first; empty if they may not be known."""
 
     async def check_view(self, view: LabelledView, *, split: bool = True) -> tuple[GuardFinding, ...]:
         """Check the competition's data for leaks, once a run; without withheld labels (`split`) no guard can run."""

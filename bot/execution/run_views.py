@@ -86,14 +86,16 @@ class RunViews:
 
     @property
     def growth(self) -> float:
-        """All training rows over those of the hold-out view, which was built."""
+        """All training rows over those of the hold-out view, which was built; 0 where no rows are withheld."""
+        if self.self_reported is not None:
+            return 0.0
         info = self._info(_FIRST)
         return float(info["of_rows"] / info["train_rows"])
 
     @property
-    def split_kind(self) -> str:
-        """How the rows of the hold-out view were withheld, which was built."""
-        return str(self._info(_FIRST)["split_kind"])
+    def split_kind(self) -> str | None:
+        """How the rows of the hold-out view were withheld (`SplitKind`), which was built; None where none are."""
+        return None if self.self_reported is not None else str(self._info(_FIRST)["split_kind"])
 
     def _info(self, view: ViewKind) -> Any:
         return json.loads((self._view(view).labels / INFO).read_text(encoding="utf-8"))

@@ -36,7 +36,6 @@ class CompetitionKind:
     sentence: str
     """Without the competition's name."""
     source: str
-    """What says so."""
     worked_on: bool
     """Whether the bot works on it all the same."""
 

@@ -324,7 +324,9 @@ class LiveCompetition:
 
     def _is_unscored(self, open_run: OpenRun) -> bool:
         """Return whether the owner's grader cannot score a view; self-reported scores would not be what the owner asked for."""
-        reason = open_run.context.executor.unscored if open_run.run.competition_settings.grader is not None else None
+        reason = (
+            open_run.context.executor.views.unscored if open_run.run.competition_settings.grader is not None else None
+        )
         with self._shared.store.write() as tx:
             if reason is None:
                 end(tx, f"grader/{self.slug}")

@@ -21,7 +21,6 @@ class Shared:
     folder: Path
     """Holds bot.db, the competitions' data and the runs."""
     file: Path | None
-    """bot.toml."""
     settings: Settings
     store: Store
     clock: Clock

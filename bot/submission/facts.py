@@ -34,7 +34,6 @@ class SubmissionState:
     """What the database holds on a live run's submissions and on the site at one moment."""
 
     rows: Sequence[Submission]
-    """The run's submissions."""
     earlier: Sequence[Submission]
     """Those of the competition's other live runs."""
     comparable: Sequence[float]
@@ -48,7 +47,6 @@ class SubmissionState:
     closed: str | None
     rules: CompetitionRules
     cap: BudgetExceeded | None
-    """The budget's cap that is reached."""
     key: str
     """Unchanged as long as there is no reason to decide again; time changes it only with the day and the reserve."""
 
@@ -144,11 +142,14 @@ class Reviewer:
         try:
             if bar is not None and not proposal.requested:
                 facts = replace(facts, noise=await self._files.noise(proposal.node, best))
-            facts = await self._with_quota(await self._with_file(facts, proposal, state))
+            facts, quota = await self._with_file(facts, proposal, state), await self._submitter.quota()
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
             until, refusal = self._context.clock.now() + RETRY, str(error) if isinstance(error, KaggleError) else None
             return Decision("wait", f"cannot decide whether to submit: {error}", until, refusal=refusal)
-        return decide(replace(facts, now=self._context.clock.now()), self._settings)
+        facts = replace(facts, now=self._context.clock.now(), quota_known=quota.known)
+        if quota.remaining is not None and quota.resets_at is None:
+            return decide(replace(facts, remaining_total=quota.remaining), self._settings)
+        return decide(replace(facts, remaining_today=quota.remaining), self._settings)
 
     def _best(self, proposal: Proposal, state: SubmissionState) -> tuple[int | None, float | None]:
         """Return what a file must beat: the best file sent; for a new one, also the best that will be sent.
@@ -223,13 +224,6 @@ class Reviewer:
     def _in_words(self, row: Submission) -> str:
         run_words = "" if row.run_id == self._context.run_id else f" of {row.run_id}"
         return f"submission {row.id} (node {row.node}{run_words})"
-
-    async def _with_quota(self, facts: DecisionInputs) -> DecisionInputs:
-        quota = await self._submitter.quota()
-        facts = replace(facts, quota_known=quota.known)
-        if quota.remaining is not None and quota.resets_at is None:
-            return replace(facts, remaining_total=quota.remaining)
-        return replace(facts, remaining_today=quota.remaining)
 
 
 def _cap_reached(spending: Level) -> BudgetExceeded | None:

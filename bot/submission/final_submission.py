@@ -90,7 +90,6 @@ class FinalSubmission:
     """What was submitted."""
 
     node: int | None
-    """The selected node; None: there is none."""
     source: PredictionSource | None
     """None: nothing was submitted."""
     note: str

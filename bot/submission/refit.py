@@ -193,7 +193,7 @@ async def _refitted(context: RunContext, node: int, worker: Worker) -> Refitted:
             context.say(f"refitting node {node} on all data" + (f" again, because {reason}" if attempt else ""))
             rerun = await executor.execute(node, code(context, node), "full", limit, lease=lease, attempt=attempt)
         folders = [executor.folder.executions / execution.id for execution in (first_run, rerun)]
-        done_less = did_less(first_run, rerun, executor.growth, stored_the_same=_stored_the_same(*folders))
+        done_less = did_less(first_run, rerun, executor.views.growth, stored_the_same=_stored_the_same(*folders))
         if done_less is None:
             fault = await _fault(context, node, first_run, rerun, worker)
             return Refitted(reason=fault) if fault else Refitted(rerun.id)

@@ -111,7 +111,6 @@ class SubmissionService:
         self._kaggle = kaggle or KaggleSection()
         address = self._kaggle.page_of(self._slug, "submissions")
         self.scores = PublicScores(context, self._reviewer, self._once, self._changed, address)
-        """The public scores of what was sent."""
         self._pushes = None if client is None else Pushes(context, self._files, client)
         self._owner_clock = owner_clock or SystemClock()
         self._choosing, self._sending = asyncio.Lock(), asyncio.Lock()
