@@ -39,8 +39,7 @@ def try_lock(path: Path, *, shared: bool = False) -> Lock | None:
 
     Nothing is ever written to the file. `shared`: it is held beside others that hold it in this way.
 
-    Raises:
-        OSError: The file cannot be opened, is not a plain file, or is on a file system without locks.
+    Raises OSError: the file cannot be opened, is not a plain file, or is on a file system without locks.
     """
     operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     while True:
@@ -63,9 +62,7 @@ def lock_within_seconds(path: Path) -> Lock | None:
     """Take the lock as soon as a dead holder has let go of it; None if a living one does not within seconds.
 
     A process that is killed while it starts another leaves a copy of its descriptors there, until that one runs its program.
-
-    Raises:
-        OSError: As `take` does.
+    Raises OSError as `try_lock` does.
     """
     until = time.monotonic() + _LETTING_GO
     while (lock := try_lock(path)) is None and time.monotonic() < until:
@@ -174,8 +171,6 @@ def _open_lock(path: Path) -> int:
 
 def _is_at(path: Path, descriptor: int) -> bool:
     try:
-        at_path = path.lstat()
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-    at_descriptor = os.fstat(descriptor)
-    return (at_path.st_dev, at_path.st_ino) == (at_descriptor.st_dev, at_descriptor.st_ino)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ from state.errors import InfrastructureFailure, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ROOM_GB = 2.0
+_IN_USE = "another `bot env` command is using the environment {name}: wait until it ends, or stop it"
 """Bytes that must stay free beside it."""
 _GIGABYTES = {"tabular": 1.6, "text": 0.5, "vision": 0.5, "audio": 0.2}
 _TORCH_GIGABYTES = {False: 0.7, True: 4.5}
@@ -66,7 +66,7 @@ def make_environment(folder: Path, name: str, recipe: Recipe) -> ScriptEnvironme
     if not re.match(PLAIN_NAME, name):
         raise UsageError(f"{name!r} is not a valid environment name: use letters, digits, dots and dashes")
     folder.mkdir(parents=True, exist_ok=True)
-    with _exclusive(folder, name):
+    with holding(folder / f".{name}.lock", _IN_USE.format(name=name), remove=True):
         if name in {environment.name for environment in environments_in(folder)[0]}:
             raise UsageError(
                 f"the environment {name} already exists: run `bot env remove {name}` first, or choose another name"
@@ -86,7 +86,7 @@ def remove_environment(folder: Path, name: str) -> None:
     path = folder / name
     if name not in {*(environment.name for environment in environments_in(folder)[0]), *environments_in(folder)[1]}:
         raise UsageError(f"environment {name} not found in {folder}")
-    with _exclusive(folder, name):
+    with holding(folder / f".{name}.lock", _IN_USE.format(name=name), remove=True):
         _ensure_ours(path)
         try:
             ScriptEnvironment.record_file(path).unlink(missing_ok=True)  # what is half removed is not complete
@@ -182,11 +182,6 @@ def _run(command: Sequence[str], folder: Path) -> None:
             f"{Path(command[0]).name} failed with exit status {result.returncode}; see its output above. Downloads are "
             "cached: run the same command again to continue"
         )
-
-
-def _exclusive(folder: Path, name: str) -> AbstractContextManager[None]:
-    refusal = f"another `bot env` command is using the environment {name}: wait until it ends, or stop it"
-    return holding(folder / f".{name}.lock", refusal, remove=True)
 
 
 def _ensure_ours(path: Path) -> None:
