@@ -7,7 +7,7 @@ from typing import Protocol
 
 from bot.coder.brief import Brief, CoderBudget
 from bot.coder.prompts import WriteScript
-from bot.engine.attempts import NodeFeedback, holdout_seconds
+from bot.engine.attempts import NodeFeedback
 from bot.engine.budget import SAMPLE_SHARE, DraftLeft
 from bot.engine.context import RunContext
 from bot.engine.scripts import LIMITS, ScriptTimeLimits, best_seconds, run_script
@@ -115,8 +115,8 @@ class ScriptPlaybook:
             seconds = context.budget.execution_seconds(best_seconds(context, tree), context.answer_seconds)
             if seconds is None:
                 raise BudgetExceeded("no time left for another execution")
-            parent = holdout_seconds(context, action.parents[0]) if action.parents else None
-            short = seconds <= LONG_RUN_SECONDS or (parent is not None and parent < LONG_RUN_SECONDS)
+            parent_run = context.executor.kept_execution(action.parents[0]) if action.parents else None
+            short = seconds <= LONG_RUN_SECONDS or (parent_run is not None and parent_run.seconds < LONG_RUN_SECONDS)
             # A score that the script prints itself needs no debug run: no view is smaller than the data.
             no_sample = short or context.executor.self_reported is not None
             return ScriptTimeLimits(seconds, None if no_sample else min(SAMPLE_SECONDS, seconds * SAMPLE_SHARE))

@@ -14,7 +14,7 @@ from bot.engine.run_record import RunRecord
 from bot.engine.tree import BASELINE, NodeView, Tree, TreeCache
 from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.blends import FittedBlend
-from bot.execution.record import EXECUTED, GUARDED, kept_execution, last_execution
+from bot.execution.record import EXECUTED, GUARDED, last_execution
 from state.notebooks import notebook_states
 from state.steps import Key, StepKind, read_step, read_steps
 from state.store import Store
@@ -151,13 +151,6 @@ def infer_code(context: RunContext, node: int) -> str | None:
     with context.store.read() as session:
         row = session.get_one(Node, (context.run_id, node))
     return context.store.blob(row.infer_sha).decode() if row.infer_sha else None
-
-
-def holdout_seconds(context: RunContext, node: int) -> float | None:
-    """Return the seconds of a node's hold-out run; None if it had none."""
-    with context.store.read() as session:
-        execution = kept_execution(session, context.run_id, node)
-    return None if execution is None else execution.seconds
 
 
 def blend_of(store: Store, run_id: str, node: int) -> FittedBlend | None:

@@ -45,11 +45,6 @@ class Experiment:
         return self.result.folds is None and self.result.arrays.test is not None and not self.withdrawn
 
     @property
-    def is_engines(self) -> bool:
-        """Whether it owes nothing to a coder."""
-        return self.note == PLAIN_NOTE
-
-    @property
     def has_score(self) -> bool:
         """Whether it has a score that coders may see: one of validation rows alone would tell their labels."""
         return self.result.arrays.oof is not None

@@ -10,7 +10,7 @@ from bot.engine.attempts import blend_of, code, infer_code
 from bot.engine.context import RunContext
 from bot.evaluation.answers.blends import combine_text, combining_facts
 from bot.evaluation.answers.view_names import VALIDATION
-from bot.execution.record import ExecutionRecord, kept_execution
+from bot.execution.record import ExecutionRecord
 from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
 from bot.notebooks.weights import WeightsFile, add_wheels, lay_flat, weights_slug
 from state.errors import InfrastructureFailure
@@ -68,8 +68,7 @@ async def _laid(context: RunContext, folders: Mapping[str, Path], target: Path) 
 
 def scored_run(context: RunContext, node: int) -> ExecutionRecord:
     """Return the scored run of a node. Raises InfrastructureFailure if there is none."""
-    with context.store.read() as session:
-        execution = kept_execution(session, context.run_id, node)
+    execution = context.executor.kept_execution(node)
     if execution is None:
         raise InfrastructureFailure(f"node {node} has no scored run")
     return execution

@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.engine.attempts import holdout_seconds
 from bot.engine.context import RunContext
 from bot.engine.notebook_check import check_notebook, trim_weights
 from bot.engine.strategy import Script
@@ -124,4 +123,5 @@ def _end(
 def best_seconds(context: RunContext, tree: Tree) -> float | None:
     """Return the seconds of the best node's hold-out run; None without one, and in labs, where nothing is refitted."""
     best = None if context.budget.labs else tree.best()
-    return None if best is None else holdout_seconds(context, best.id)
+    execution = None if best is None else context.executor.kept_execution(best.id)
+    return None if execution is None else execution.seconds

@@ -106,11 +106,6 @@ class Executor:
         )
 
     @property
-    def contains(self) -> bool:
-        """Whether its sandbox contains what it runs; if not, third-party code must not run."""
-        return self.sandbox.describe().isolation != "none"
-
-    @property
     def self_reported(self) -> str | None:
         """Why this run's scores are those that its scripts print; None: the evaluator's. Set with the first view."""
         return self.views.self_reported
@@ -153,12 +148,12 @@ class Executor:
 
     def submission_of(self, node: int, view: str) -> Path:
         """Return the path of the submission of a node's execution on a view; the file may be missing."""
-        last = self._kept_execution(node, view)
+        last = self.kept_execution(node, view)
         return self.folder.executions / (_execution_id(node, view) if last is None else last.id) / "submission.csv"
 
     def final_score(self, node: int) -> float | None:
         """Return a node's final score, that of the rows scored apart; call it only after the search has ended."""
-        execution = self._kept_execution(node)
+        execution = self.kept_execution(node)
         return None if execution is None or execution.score is None else execution.score.final
 
     def weights_of(self, execution: str) -> Path:
@@ -167,17 +162,18 @@ class Executor:
 
     def predictions_of(self, node: int) -> Path:
         """Return the path of a node's predictions for the withheld rows: in the bank if it has a score, else possibly missing."""
-        execution = self._kept_execution(node)
+        execution = self.kept_execution(node)
         id, score = (_execution_id(node, GUARDED), None) if execution is None else (execution.id, execution.score)
         return readable_files(self.folder, id, score)[0]
 
     def oof_of(self, node: int) -> Path | None:
         """Return the path of a node's out-of-fold predictions of the training rows; None: none are stored."""
-        execution = self._kept_execution(node)
+        execution = self.kept_execution(node)
         score = None if execution is None else execution.score
         return self.folder.bank / score.oof if score is not None and score.oof else None
 
-    def _kept_execution(self, node: int, view: str = GUARDED) -> ExecutionRecord | None:
+    def kept_execution(self, node: int, view: str = GUARDED) -> ExecutionRecord | None:
+        """Return a node's finished execution on a view; see `bot.execution.record.kept_execution`."""
         with self.store.read() as session:
             return kept_execution(session, self.run_id, node, view)
 

@@ -13,7 +13,7 @@ from bot.budgets.figures import figures, share
 from bot.community.reproduction.reproducing import kernel_figures, why_no_more
 from bot.engine.attempts import blend_of, load_tree
 from bot.engine.context import RunContext
-from bot.engine.experiment import experiments_in
+from bot.engine.experiment import PLAIN_NOTE, experiments_in
 from bot.engine.run_record import RunRecord
 from bot.engine.tree import BASELINE, NodeView, Tree
 from bot.evaluation.answers import GradeReport, HiddenScore
@@ -127,7 +127,7 @@ async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun
         holdout = _hidden(graded, node) if final.source == "refit" else None
         lost = None if hidden is None or holdout is None else context.card.oriented(holdout - hidden)
         new_bests = gains(record, graded.nodes, {candidate.id for candidate in tree.candidates()})
-        engines = {BASELINE, *(e.node for e in experiments_in(session, run.id) if e.is_engines)}
+        engines = {BASELINE, *(e.node for e in experiments_in(session, run.id) if e.note == PLAIN_NOTE)}
         late_findings = tuple(NodeFinding(**asdict(finding), node=node) for finding in graded.findings)
         return RunResult(
             **grade,

@@ -9,7 +9,6 @@ from bot.engine.attempts import blend_of, code
 from bot.engine.context import RunContext
 from bot.engine.experiment import all_experiments
 from bot.evaluation.answers.blends import BlendRecipe, FittedBlend
-from bot.execution.record import kept_execution
 from bot.submission.final_submission import FinalSubmission
 
 _README = """# Solution: node {node}
@@ -150,8 +149,7 @@ def script_files(context: RunContext, node: int) -> Mapping[int, str]:
 
 def time_limit(context: RunContext, node: int) -> int:
     """Return the time limit of a script's scored run, in whole seconds; the run's, if it is not known."""
-    with context.store.read() as session:
-        execution = kept_execution(session, context.run_id, node)
+    execution = context.executor.kept_execution(node)
     return round(context.budget.seconds if execution is None or execution.limit is None else execution.limit)
 
 

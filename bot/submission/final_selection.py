@@ -12,7 +12,7 @@ from bot.engine.context import RunContext
 from bot.engine.tree import NodeView, Tree
 from bot.evaluation.answers.blends import CandidateEvidence, CandidateRanking, Predictions, SelectionCandidate
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import GUARDED, kept_execution, readable_files
+from bot.execution.record import GUARDED, readable_files
 from bot.submission.refit import made_on_all_rows
 from bot.submission.selection import CandidateComparison, Selection
 from state.errors import BotError
@@ -65,8 +65,7 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
     plain = [node.id for node in single_nodes if node.id not in fitted_on_others][:_MAX_PLAIN]
     stacks = [node.id for node in single_nodes if node.id in fitted_on_others][:_STACKS]
     nodes = [*plain, *stacks, *ensembles]
-    with context.store.read() as session:
-        executions = {node: kept_execution(session, context.run_id, node) for node in nodes}
+    executions = {node: executor.kept_execution(node) for node in nodes}
     scores = {node: (e.id, e.score) for node, e in executions.items() if e is not None and e.score is not None}
     files = {node: readable_files(executor.folder, id, score)[0] for node, (id, score) in scores.items()}
     predictions = [Predictions(await executor.view(GUARDED), (GUARDED, _FINAL), files)]

@@ -11,9 +11,7 @@ from bot.engine.attempts import load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
 from bot.engine.tree import NodeView, Tree
-from bot.evaluation.answers import NodeScore
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import kept_execution
 from bot.submission import Quota
 from bot.submission.exactly_once import ExactlyOnce, copy_durably
 from bot.submission.final_selection import select_final
@@ -160,15 +158,11 @@ async def make_final_submission(
 
 def _risky_pick(context: RunContext, selected: NodeView, tree: Tree) -> int | None:
     """Return the best candidate by its score and one standard error, of those that predict something else than the chosen one."""
-
-    def kept_score(node: int) -> NodeScore | None:
-        with context.store.read() as session:
-            execution = kept_execution(session, context.run_id, node)
-        return None if execution is None else execution.score
-
-    base, bold = kept_score(selected.id), {}
+    executions = {node.id: context.executor.kept_execution(node.id) for node in (selected, *tree.candidates())}
+    scores = {node: execution.score for node, execution in executions.items() if execution is not None}
+    base, bold = scores.get(selected.id), {}
     for candidate in tree.candidates():
-        score = kept_score(candidate.id)
+        score = scores.get(candidate.id)
         if score is not None and not candidate.spoiled and (base is None or score.submission != base.submission):
             bold[candidate.id] = candidate.fitness + (score.std_error or 0.0)
     return max(bold, key=lambda node: (bold[node], -node), default=None)

@@ -177,8 +177,7 @@ async def _refitted(context: RunContext, node: int, worker: Worker) -> Refitted:
     A run that did less than the scored one, or was killed, is followed by one with more time if there is some.
     """
     budget, executor = context.budget, context.executor
-    with context.store.read() as session:
-        first_run = kept_execution(session, context.run_id, node)
+    first_run = executor.kept_execution(node)
     if first_run is None:
         return Refitted(reason="the node has no scored run")
     limit, before = budget.refit_limit(first_run.limit or first_run.seconds, first_run.seconds), 0.0

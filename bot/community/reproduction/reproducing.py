@@ -69,7 +69,7 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
     obstacle = ""
     if context.settings_of(ReproductionSettings).kernels == 0:
         obstacle = "as configured"
-    elif not context.executor.contains:
+    elif context.executor.sandbox.describe().isolation == "none":
         obstacle = "they are third-party code, and this sandbox provides no isolation"
     elif context.executor.self_reported is not None:
         obstacle = "nothing can be scored here, so they cannot be measured"

@@ -13,6 +13,7 @@ from bot.agents.builtin.config import RecipeConfig, features_script
 from bot.coder.lab.calls import Fit, LabAnswer, LabCall, Wait, Withdraw
 from bot.coder.lab.commands import Commands
 from bot.engine.context import RunContext
+from bot.engine.experiment import PLAIN_NOTE
 from bot.engine.fits import PLAIN, PortfolioFits
 from bot.engine.search import SolutionSearch
 from bot.engine.strategy import Script
@@ -155,7 +156,7 @@ async def test_models_are_fitted_on_features_of_the_engines_own_once_a_lab_is_op
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
         made = {one.name: one.result.score for one in experiments(context).all()}
-        assert made.keys() == {f"{PLAIN}/{name}" for name in FEW} and experiments(context).all()[0].is_engines
+        assert made.keys() == {f"{PLAIN}/{name}" for name in FEW} and experiments(context).all()[0].note == PLAIN_NOTE
         assert made[f"{PLAIN}/linear"] < 0.6, "rows and labels belong together"
 
 
