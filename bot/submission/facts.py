@@ -89,7 +89,7 @@ class Reviewer:
         with context.store.read() as session:
             run = session.get_one(Run, context.run_id)
             runs, rows = live_runs(session, run.competition), submissions_of(session, run.id)
-            earlier = [row for other in runs if other.id != run.id for row in submissions_of(session, other.id)]
+            earlier = [row for r in runs if r.id != run.id for row in submissions_of(session, r.id)]
             reading = last_reading(session, run.competition, "competition")
             limits = last_reading(session, run.competition, "limits")
             deadline = deadline_of(session, run.competition, configured=settings.deadline, card=context.card.deadline)
@@ -106,11 +106,8 @@ class Reviewer:
         quota = (
             {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
         )
-        closed, has_entered, cap = (
-            _closed(site, context.card),
-            site.get("user_has_entered"),
-            _cap_reached(context.spending),
-        )
+        closed, has_entered = _closed(site, context.card), site.get("user_has_entered")
+        cap = _cap_reached(context.spending)
         state_key = (now.date(), is_late, len(sent_rows), deadline, has_entered, closed, rules, quota, cap is None)
         return SubmissionState(
             rows=rows,

@@ -213,7 +213,7 @@ def did_less(
     """
     if rerun.reason is ExitReason.TIMED_OUT and first_run.reason is not ExitReason.TIMED_OUT:
         return f"the refit was killed at its time limit of {rerun.limit or 0.0:.0f} s"
-    # The rows that a run said it had, at the most.
+    # All counts of rows that each run printed.
     printed_rows = (
         [int(number.replace(",", "")) for number in _ROWS.findall(run.output)] for run in (first_run, rerun)
     )
