@@ -3,9 +3,7 @@
 
 def rounded_score(value: float, noise: float | None) -> str:
     """Return a validation score as a coder may see it: rounded to two digits of its noise, which hides most labels."""
-    if noise is None or not noise > 0:
-        return f"{value:.4g}"
-    return rounded(value, noise)
+    return rounded(value, noise) if noise is not None and noise > 0 else f"{value:.4g}"
 
 
 def rounded(value: float, noise: float, sign: str = "") -> str:

@@ -458,11 +458,8 @@ class RunRecord:
     @property
     def considered(self) -> Mapping[str, str]:
         """The reason of each submission, by its number."""
-        reasons: dict[str, str] = {}
-        for event in self.events(CONSIDERED):
-            if event.data["submission"] is not None:
-                reasons.setdefault(event.data["submission"], event.data["reason"])
-        return reasons
+        data = [event.data for event in self.events(CONSIDERED) if event.data["submission"] is not None]
+        return {decision["submission"]: decision["reason"] for decision in reversed(data)}  # the first one counts
 
     def last_event(self, type: str) -> Event | None:
         """Return the last event of a type; None: there is none."""

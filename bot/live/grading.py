@@ -49,11 +49,7 @@ async def _graded(ended_run: EndedRun, files: Path, worker: Worker) -> tuple[Fin
         if file.is_file():
             with replacing(ended_run.folder.submission) as partial:
                 shutil.copyfile(file, partial)
-    pairs = [
-        (entry.validation, entry.public)
-        for entry in entries
-        if entry.validation is not None and entry.public is not None
-    ]
+    pairs = [(e.validation, e.public) for e in entries if e.validation is not None and e.public is not None]
     correlation = await worker.rank_correlation([pair[0] for pair in pairs], [pair[1] for pair in pairs])
     grade = LiveGrade(
         **verdict.report(),

@@ -5,8 +5,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["Quota", "Submitter"]
-
 
 @dataclass(frozen=True)
 class Quota:
@@ -28,7 +26,6 @@ class Submitter(Protocol):
 
     async def quota(self) -> Quota:
         """Return how many submissions the site still takes. Raises SiteUnavailable: the site cannot be asked."""
-        ...
 
     async def submit(self, file: Path, tag: str) -> str:
         """Send a file under a tag, and return the site's own name for it.
@@ -38,14 +35,12 @@ class Submitter(Protocol):
             NotSent: nothing was submitted, but may be later; QuotaReached if the site takes none now.
             SiteUnavailable: it may or may not have arrived. Any other exception is treated as this one.
         """
-        ...
 
     async def find(self, tag: str) -> str | None:
         """Return the site's name for the submission with this tag, None if the site does not list it.
 
         Raises SiteUnavailable: the site cannot be asked, which does not mean that the tag is missing.
         """
-        ...
 
     async def score(self, ref: str) -> float | None:
         """Return the public score, None while there is none.
@@ -54,4 +49,3 @@ class Submitter(Protocol):
             SubmissionRefused: the site found the file invalid, with the site's message.
             SiteUnavailable: the site cannot be asked.
         """
-        ...
