@@ -9,8 +9,8 @@ from state.errors import UsageError
 from state.store import Transaction
 from state.tables import Approval, Submission, SubmissionRequest
 
-Verdict = Literal["approved", "refused", "moot"]
-"""moot: no decision is needed any more, as another file goes instead or the site has this one already."""
+Verdict = Literal["approved", "refused", "withdrawn"]
+"""withdrawn: no decision is needed any more, as another file goes instead or the site has this one already."""
 RequestState = Literal["open", "intended", "refused"]
 
 
@@ -49,7 +49,7 @@ def decide_approval(tx: Transaction, id: int, verdict: Verdict, decider: str) ->
 
 def _decided(session: Session, row: Approval) -> str:
     """Return what was decided on a question, or what made it needless, as a sentence."""
-    if row.decision != "moot":
+    if row.decision != "withdrawn":
         return f"submission {row.id} was already {row.decision} by {row.by}"
     submission = session.get(Submission, (row.run_id, row.submission))
     if submission is None or submission.status != "withdrawn":

@@ -67,7 +67,7 @@ class DaemonView:
             with Store.open_to_read(self._database, SystemClock()) as store:
                 parts += self._competitions(store)
         except BotError as error:  # it is being made, or cannot be read at the moment
-            parts.append(Text(f"starting: {error}"))
+            parts.append(Text(f"cannot show the state: {error}" if self._database.exists() else "starting"))
         lines = console.render_lines(Group(*parts), options, pad=False)[: options.max_height - _MIN_LINES - 1]
         yield SegmentLines(lines, new_lines=True)
         yield Text("last events", style="bold")

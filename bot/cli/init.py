@@ -92,7 +92,7 @@ def init(
     typer.echo(f"{config}:\n\n{first.text()}")
     _make_environment(config, env, asks=asks)
     is_fine = show_findings(all_checks(Path("runs"), config.resolve()))
-    if key.variables is not None:
+    if key.variables is not None and not is_rehearsal:
         typer.echo(
             f"\nthe Kaggle key comes from this shell's {key.variables}: set it for `bot run` too, or run `bot keys set {KAGGLE}`"
         )

@@ -59,7 +59,7 @@ def row(status: CompetitionStatus) -> tuple[str, ...]:
     unused = "" if status.submissions.left_today is None else f", {status.submissions.left_today} left"
     return (
         "\n".join(textwrap.wrap(status.competition, _NAME)),
-        status.state if status.control == "running" else f"{status.state}, {status.control} by you",
+        status.state if status.control == "running" else f"{status.control} by you",
         "–" if status.days_left is None else "over" if status.days_left == 0 else _span(status.days_left * 86_400),
         "–"
         if status.rank.rank is None
@@ -125,7 +125,7 @@ def work_lines(status: CompetitionStatus, now: datetime, poll_seconds: float) ->
     for account in status.accounts if status.run is not None else ():
         if account.level == "competition":
             yield from _wrapped("spent", _spending(account))
-    poll = f"poll {f'in {_span(poll_seconds)}' if poll_seconds else 'due'}"
+    poll = f"read Kaggle ({f'in {_span(poll_seconds)}' if poll_seconds else 'due'})"
     yield from _wrapped("next", ", ".join([poll, *([_due(status.next, now)] if status.next else [])]))
 
 
@@ -133,7 +133,7 @@ def _state(status: CompetitionStatus, now: datetime, problems: Collection[str], 
     live = running or status.state != "working"
     since = "" if status.since is None else f" for {span(now, status.since)}" if live else " when the daemon stopped"
     parts = [f"{status.state}{since}", "see above" if status.reason in problems else status.reason]
-    if status.control != "running":
+    if status.control not in ("running", status.state):
         parts.append(f"you have {status.control} it")
     if not status.configured:
         parts.append("not configured in bot.toml")
@@ -260,7 +260,7 @@ def _due(tasks: Sequence[QueuedTask], now: datetime) -> str:
     for task in tasks:
         due = f"in {_span((task.due_at - now).total_seconds())}" if task.due_at > now else "due"
         tries = f" (failed {_times(task.tries)})" if task.tries else ""
-        due_tasks.append(f"{task.kind} {'is running' if task.status == 'leased' else due}{tries}")
+        due_tasks.append(f"{task.title} ({'in progress' if task.status == 'leased' else due}){tries}")
     return ", ".join(due_tasks) or "nothing is due"
 
 

@@ -96,7 +96,7 @@ _SENTENCES = {
     "card.confirmed": "{by} confirmed the task spec of {competition}",
     "rules.read": "the rules of {competition} have been read",
     "rules.accepted": "{by} accepted the rules of {competition}",
-    "approval.asked": "submission {submission} awaits your approval as {approval}",
+    "approval.asked": "submission {submission} is waiting for your approval: bot approve {approval}",
     "approval.decided": "{by} decided on submission {submission}: {decision}",
 }
 _LONGEST = 300

@@ -10,6 +10,20 @@ from sqlmodel import Session, col, select
 from state.tables import Control, Letter, ModelCall, Note, Notification, Task
 from state.tasks import coming_tasks
 
+_TITLES = {
+    "poll": "read Kaggle",
+    "learn": "write lessons",
+    "submit": "choose and prepare a file to submit",
+    "outputs": "look for copies of notebooks",
+    "final": "propose the final files",
+    "day": "daily summary",
+    "health": "health check",
+    "disk": "free disk space",
+    "expiry": "delete expired data",
+    "backup": "back up the database",
+}
+"""Of the kinds of tasks."""
+
 
 @dataclass(frozen=True)
 class QueuedTask:
@@ -23,6 +37,11 @@ class QueuedTask:
     status: str
     tries: int
     error: str | None
+
+    @property
+    def title(self) -> str:
+        """What it does, such as `read Kaggle`."""
+        return _TITLES.get(self.kind, self.kind)
 
 
 @dataclass(frozen=True)
@@ -50,10 +69,14 @@ class Letters:
 
 
 def queued(session: Session, competition: str, limit: int = 5) -> tuple[QueuedTask, ...]:
-    """Return a competition's tasks that are not over, by due time."""
+    """Return a competition's tasks that are not over, one of each kind: the one in progress, or the next."""
+    rows = sorted(
+        coming_tasks(session, competition=competition, limit=4 * limit), key=lambda row: row.status != "leased"
+    )
+    firsts = {row.kind: row for row in reversed(rows)}.values()
     return tuple(
         QueuedTask(row.key, row.kind, row.competition, row.due_at, row.status, row.tries, row.error)
-        for row in coming_tasks(session, competition=competition, limit=limit)
+        for row in sorted(firsts, key=lambda row: row.due_at)[:limit]
     )
 
 

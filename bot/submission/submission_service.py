@@ -445,7 +445,7 @@ class SubmissionService:
         """Notify the owner of a submission's change, and close its approval once there is nothing left to decide."""
         approval = approval_of(tx.session, row.run_id, row.id)
         if row.status in ("confirmed", "refused", "withdrawn") and approval is not None and approval.decision is None:
-            decide_approval(tx, approval.id or 0, "moot", "bot")
+            decide_approval(tx, approval.id or 0, "withdrawn", "bot")
         facts_of_row: dict[str, Any] = {"tag": row.tag, "node": row.node}
         if row.status == "refused":
             facts = {**facts_of_row, "words": row.message or "none"}

@@ -115,7 +115,7 @@ def test_what_was_withdrawn_is_told_with_the_reason(store: Store, run_id: str, r
     with store.write() as tx:
         ask_approval(tx, run_id, row.id, reason="a gain")
         advance_submission(tx, run_id, row.id, "withdrawn", message="replaced by a better file")
-        decide_approval(tx, 1, "moot", "bot")
+        decide_approval(tx, 1, "withdrawn", "bot")
     with pytest.raises(UsageError, match="1 was withdrawn: replaced by a better file"), store.write() as tx:
         decide_approval(tx, 1, "approved", "ann")
 

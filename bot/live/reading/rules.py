@@ -72,9 +72,11 @@ async def ask_rules(shared: Shared, settings: CompetitionSettings, evidence: Evi
     page = next((page for page in evidence.pages if page.name.lower() == "rules" and page.content.strip()), None)
     lines, note = ((), "") if page is None else await _read(shared, settings, evidence, ReadPage("rules", page.content))
     command = f"bot approve {slug} --rules"
-    of_page = "the model has read the rules" if lines else "the model has not read the rules"
+    of_page = "the model has summarised them" if lines else "no model has summarised them"
     state = of_page if page is not None else "the site has no rules page"
-    sentence = f"{slug}: {state}: read {url}, then confirm with `{command}`; the bot submits nothing until you do"
+    sentence = (
+        f"{slug}: confirm the rules ({state}): read {url}, then run `{command}`; the bot submits nothing until you do"
+    )
     topics = {line.topic for line in lines}
     facts = {
         "url": url,

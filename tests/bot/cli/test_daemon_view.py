@@ -39,7 +39,7 @@ def test_it_shows_competitions_what_they_do_and_wait_for_the_last_events_and_the
         "Ctrl-C stops the bot",
     ):
         assert words in text
-    assert "next      poll " in text and "spent     in all: $1.00" in text
+    assert "next      read Kaggle (" in text and "spent     in all: $1.00" in text
 
 
 def test_it_fits_a_terminal_of_80_columns_and_24_rows(tmp_path: Path) -> None:

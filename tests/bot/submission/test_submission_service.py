@@ -349,7 +349,7 @@ async def test_a_better_one_is_asked_about_in_place_of_one_that_waits(run: Live)
     await service.consider()
     await service.send()
     assert run.states() == [(2, "withdrawn"), (3, "intended")]
-    assert approval(run).decision == "moot"
+    assert approval(run).decision == "withdrawn"
     assert len(run.notices("approval.asked")) == 1, "it is announced when the first would have been again"
     with pytest.raises(UsageError, match="replaced by a better file; `bot approve 2` submits"), run.store.write() as tx:
         decide_approval(tx, 1, "approved", "ann")
@@ -364,7 +364,7 @@ async def test_a_held_file_that_is_worse_than_one_that_was_sent_is_withdrawn(run
     await service.consider()
     await service.send()
     assert run.states() == [(2, "withdrawn"), (3, "confirmed")]
-    assert (approval(run).decision, run.notices("submission.failed")) == ("moot", [])
+    assert (approval(run).decision, run.notices("submission.failed")) == ("withdrawn", [])
 
 
 async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -> None:
