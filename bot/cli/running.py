@@ -57,7 +57,9 @@ def outcome_line(result: RunResult | Failed) -> str:
     if isinstance(result, Failed):
         return f"{result.status}: {result.error}"
     name = origin(result)
-    if result.baseline_submitted:
+    if result.own_data:
+        outcome = verdict_of(result).removesuffix(".")
+    elif result.baseline_submitted:
         outcome = f"no submission of its own, only {name}"
     elif result.valid_submission:
         medal_text = f"{result.medal or 'no'} medal"

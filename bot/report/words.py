@@ -320,7 +320,7 @@ def cautions(result: RunResult) -> Iterator[str]:
         yield "The model was misconfigured, so the run ended early and its result means little."
     if result.isolation == "none":
         yield "No isolation: scripts could read other files on the machine."
-    if result.baseline_submitted:
+    if result.baseline_submitted and result.chosen_node == 1:
         better = "a better" if result.validation_score is not None else "a"
         yield f"The baseline was submitted: no later node had {better} CV score."
     if result.cutoff_note:
