@@ -24,6 +24,11 @@ STEPS = ("scale", "line", "clip")
 """What is tried, in this order, each on top of what has gained."""
 
 
+def of_probabilities(card: TaskCard) -> bool:
+    """Return whether a task's predictions are probabilities."""
+    return prediction_bounds(card).high == 1.0 or sums_to_one(card)
+
+
 def fit_step(
     step: str, values: Values, earlier_steps: Calibration, score: Callable[[Values], float], card: TaskCard
 ) -> Calibration | None:
@@ -39,8 +44,7 @@ def fit_step(
         return None
     if step == "clip":
         # What was never seen in so many rows may still be: Laplace's rule of succession.
-        probabilities = prediction_bounds(card).high == 1.0 or sums_to_one(card)
-        return {**earlier_steps, "clip": [1 / (len(values) + 2)]} if probabilities else None
+        return {**earlier_steps, "clip": [1 / (len(values) + 2)]} if of_probabilities(card) else None
     space_values, columns, of_classes = enter(space, values, card), values.shape[1], sums_to_one(card)
     middle, spread = space_values.mean(axis=0), space_values.std(axis=0) + 1e-12
     scales, offsets = np.ones(columns), np.zeros(columns)

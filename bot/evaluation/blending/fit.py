@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers.blends import BlendRecipe, Member
-from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step
+from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step, of_probabilities
 from bot.evaluation.blending.candidates import PredictionFormat, candidates
 from bot.evaluation.blending.ordinal import halfway, levels_of
 from bot.evaluation.blending.regression import MEMBERS, regressions_of_labels, regressions_of_numbers, surrogates
@@ -301,8 +301,8 @@ class EnsembleFit:
         steps: list[Calibration] = [{}] * len(sets)
         out_of_fold = plain
         for step in STEPS:
-            if step == "line" and self._in_time:  # the level of one stretch of time is no other's
-                continue
+            if self._in_time and (step == "line" or (step == "scale" and not of_probabilities(card))):
+                continue  # the level of one stretch of time is no other's
             step_fits = [fit_calibration(step, earlier, rows) for earlier, rows in zip(steps, sets, strict=True)]
             valid_fits = [fit for fit in step_fits if fit is not None]
             if len(valid_fits) < len(sets):

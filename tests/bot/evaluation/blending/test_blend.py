@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.evaluation.answers.blends import FittedBlend, Member
+from bot.evaluation.answers.view_names import INFO
 from bot.evaluation.blending.blend import blend, write_blend
 from bot.evaluation.blending.ordinal import levels_of
 from bot.evaluation.blending.regression import Surrogate, regression, surrogates
@@ -18,6 +19,8 @@ from bot.evaluation.blending.weights import simplified
 from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.scoring.bank import keep_array, read_predicted
 from bot.evaluation.scoring.prediction_file import check_form
+from bot.evaluation.views.build import ViewInfo
+from bot.evaluation.views.strata import SplitKind
 from state.errors import InvalidSubmission, NoBlend
 from tests.bot.evaluation.blending.parts import Values, lay_out, member, members, noisy, quantities, task
 
@@ -286,6 +289,19 @@ def test_scripts_that_are_too_sure_are_made_less_so(tmp_path: Path) -> None:
     assert 0.2 < scale < 0.7
     kept = np.load(tmp_path / "bank" / found.score.submission)
     assert np.allclose(kept.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("kind", ["random", "time"])
+def test_a_level_is_corrected_unless_the_rows_are_a_stretch_of_time(tmp_path: Path, kind: SplitKind) -> None:
+    truth = 10 + quantities(ROWS)
+    low = [0.8 * predicted for predicted in noisy(truth, [0.5, 0.5, 0.6])]
+    facts = {"name": "holdout", "seed": 0, "version": 1, "description": "", "split_kind": kind}
+    facts |= dict.fromkeys(("train_rows", "of_rows", "validation_rows", "final_rows"), ROWS)
+    info = ViewInfo(**facts, withheld_columns=(), label_columns=(), notes=(), unlike=())
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / INFO).write_text(info.model_dump_json())
+    found = blended(tmp_path, "rmse", truth, low)
+    assert ("scale" in found.recipe.calibration) is (kind == "random")
 
 
 def knowing_parts(rows: int = 1200, views: int = 8) -> tuple[Values, list[Values]]:
