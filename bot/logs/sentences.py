@@ -33,7 +33,7 @@ _SENTENCES = {
     "blend.fitted": "{sentence}",
     "guards.found": "guard warning: {sentence}",
     "reading.used_up": "{sentence}",
-    "kernel.reproduced": "{kernel} is {state} here (published {published}, measured {measured}): {reason}",
+    "kernel.reproduced": "{kernel} {state} here (public score {published}, measured {measured}): {reason}",
     "phase.began": "{sentence}",
     "lab.opened": "lab {lab} started: {title}",
     "lab.turn": "lab {lab}, turn {turn}: {command}",
