@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import Field
 
 from sandbox import Breach, ExecutionRequest, ExitReason, ResourceUsage
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 _CPU_SECONDS = 1.0
 _BUSY = 0.01

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import Field
 
 from sandbox.environments import PLAIN_NAME
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import UsageError
 from state.settings_paths import SettingsPath
 

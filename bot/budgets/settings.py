@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from bot.budgets.kinds import Kind
-from state.closed import ClosedModel, Option
+from state.closed_model import ClosedModel, Option
 
 
 class Caps(ClosedModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.cli.configured import settings_file
+from bot.cli.configuration import settings_file
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_result, print_table
 from bot.configuration import Configuration, read_configuration

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.configured import configured, daemon_folder, settings_file
+from bot.cli.configuration import configured, daemon_folder, settings_file
 from state.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.configured import configured, model_settings, settings_file
+from bot.cli.configuration import configured, model_settings, settings_file
 from bot.cli.options import Config, Json, OneCompetition
 from bot.cli.output import print_json
 from state.errors import ConfigurationError, UsageError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.configured import model_settings
+from bot.cli.configuration import model_settings
 from bot.cli.doctor import all_checks, show_findings
 from bot.cli.keys import KAGGLE, ask_for_key, place_of
 from bot.configuration import Settings, read_settings

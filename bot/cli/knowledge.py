@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.cli.configured import configured
+from bot.cli.configuration import configured
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_result, print_table
 from bot.knowledge.base import SHIPPED, KnowledgeBase, read_folder, write_entry

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from bot.cli.configured import configured
+from bot.cli.configuration import configured
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json
 from bot.notify import Notice

@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
-from state.closed import Option
+from state.closed_model import Option
 from state.errors import UsageError
 from state.words import slug_of
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.configured import configured
+from bot.cli.configuration import configured
 from bot.cli.options import Config, Json
 from bot.cli.output import print_result
 from state.errors import UsageError

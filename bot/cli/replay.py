@@ -11,7 +11,7 @@ import typer
 
 from bot.agents import AGENTS
 from bot.agents.settings import ReplayOptions
-from bot.cli.configured import settings_file
+from bot.cli.configuration import settings_file
 from bot.cli.options import Config, Fleet, Json, Plain, existing, with_options
 from state.errors import UsageError
 from state.words import did_you_mean

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.configured import configured
+from bot.cli.configuration import configured
 from bot.cli.options import Fleet, Json, Plain, existing
 from bot.execution.folder import run_folders
 from sandbox.settings import NO_FLEET

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from bot.cli.configured import daemon_folder, settings_file
+from bot.cli.configuration import daemon_folder, settings_file
 from bot.cli.options import Config, Plain, existing
 from bot.cli.places import of_place
 from bot.status.lock import LOCK, is_running, works_already

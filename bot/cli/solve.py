@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.agents.settings import ReplayOptions
-from bot.cli.configured import settings_file
+from bot.cli.configuration import settings_file
 from bot.cli.options import Config, Json, Plain, existing, with_options
 from bot.cli.output import print_table, progress_line
 from state.errors import UnsupportedLayout

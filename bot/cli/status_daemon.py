@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from bot.cli.configured import settings_file
+from bot.cli.configuration import settings_file
 from bot.cli.daemon_reading import as_json, daemon_to_read
 from bot.cli.output import print_json, print_table
 from bot.cli.status_lines import COLUMNS, daemon_lines, detail_lines, row

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configuration import configured, settings_file
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Competition, Config, Json
 from bot.cli.output import print_json, print_result

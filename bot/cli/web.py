@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configuration import configured, settings_file
 from bot.cli.options import Config
 from state.errors import UsageError
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.cli.configured import configured
+from bot.cli.configuration import configured
 from bot.cli.options import Config, Json
 from bot.cli.output import Say, print_json, print_result, print_table, progress_line
 from bot.weights.catalog import WeightFile, Weights

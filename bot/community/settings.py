@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 
 class ReadingSettings(ClosedModel):

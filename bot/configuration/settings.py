@@ -16,7 +16,7 @@ from bot.weights.settings import WeightsSettings
 from sandbox.settings import FleetSettings, LeaseSettings, SandboxSettings
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import KaggleSection
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 
 class Settings(ClosedModel):

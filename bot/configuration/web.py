@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 WEB_PORT = 8765
 

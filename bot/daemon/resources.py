@@ -13,7 +13,7 @@ from bot.execution.open_leases import open_leases
 from bot.extensions import extension
 from bot.live.budget import open_day
 from bot.live.models import choice_of
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.live.slots import Slots
 from bot.models.settings import Environment, ModelSettings
 from sandbox.choose import choose

@@ -18,7 +18,7 @@ from bot.daemon.tasks import TaskHandlers
 from bot.daemon.watchdog import Watchdog
 from bot.daemon.workers import Workers
 from bot.live.live_competition import LiveCompetition
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.notify.outbox import Delivered, deliver
 from bot.notify.services import AppriseNotifier, open_services
 from bot.status.lock import LOCK, works_already

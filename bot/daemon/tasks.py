@@ -16,7 +16,7 @@ from bot.leaderboard.watch import standing_of, watch_board
 from bot.live.live_competition import LiveCompetition
 from bot.live.open_run import OpenRun
 from bot.live.replaced_data import report_replaced_data
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.status.accounts import Allowance

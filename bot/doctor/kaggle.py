@@ -14,7 +14,7 @@ from bot.execution.disk_space import free_bytes
 from bot.execution.own_grader import check_grader
 from bot.extensions import extension
 from bot.live.kinds import IF_WRONG, kinds_of
-from bot.live.shared import competition_folder
+from bot.live.services import competition_folder
 from scrapers.kaggle.account import who_am_i
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.task import read_evidence

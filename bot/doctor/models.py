@@ -9,7 +9,7 @@ from bot.doctor import Finding
 from bot.doctor.trial import try_model
 from bot.models.connection import OPENAI
 from bot.models.endpoint import Endpoint
-from bot.models.open import endpoint_name
+from bot.models.open_model import endpoint_name
 from bot.models.pricing import Pricing
 from bot.models.settings import ModelChoice, ModelSettings
 from state.errors import UsageError

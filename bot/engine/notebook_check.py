@@ -15,7 +15,7 @@ from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, ExecutionRec
 from bot.notebooks.limits import SHARE
 from bot.notebooks.notebook import NotebookBlend
 from sandbox import ExitReason, Lease
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import UnsupportedLayout
 from state.notebooks import NOTEBOOK_REFUSED
 from state.steps import Key, StepKind, Steps

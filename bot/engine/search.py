@@ -17,7 +17,7 @@ from bot.engine.fits import PortfolioFits
 from bot.engine.pacing import SearchPacing
 from bot.engine.retry_budget import RetryBudget, is_transient
 from bot.engine.scripts import best_seconds, run_script
-from bot.engine.sealed import SealedRuns
+from bot.engine.sealed_runs import SealedRuns
 from bot.engine.strategy import Action, Remaining, Script, Strategy
 from bot.engine.suspicion import MOST_ALIKE, last_failures
 from bot.engine.tree import BASELINE, SEPARATE, Tree

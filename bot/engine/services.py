@@ -37,8 +37,8 @@ from bot.knowledge.entry import ITEM
 from bot.knowledge.retrieval import Retriever, TaskQuery
 from bot.models import CallLimits, Model
 from bot.models.ask import Asker
-from bot.models.open import open_model, record_change
-from bot.models.recorded import RecordingWriter
+from bot.models.open_model import open_model, record_change
+from bot.models.recordings import RecordingWriter
 from bot.models.settings import ModelSettings
 from bot.models.usefulness import Usefulness
 from bot.notebooks.limits import NotebookLimits

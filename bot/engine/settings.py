@@ -10,7 +10,7 @@ from bot.budgets.settings import BudgetSettings, Caps
 from bot.knowledge.settings import KnowledgeMode, KnowledgeSettings
 from sandbox import BackEndChoice, Limits
 from sandbox.rules import RuleSettings
-from state.closed import ClosedModel, Option
+from state.closed_model import ClosedModel, Option
 
 _TASKS_A_CORE = 32
 """Processes and threads: joblib's workers each bring threads of their own."""

@@ -9,7 +9,7 @@ from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.experiments import ScoredExperiment
 from bot.execution.folder import RunFolder
 from sandbox import ExecutionOutcome, ExitReason, Limits
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.steps import Key, StepKind, read_step, read_steps
 from state.tables import ExperimentRow
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from bot.knowledge.labels import checked
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import FileProblems, Problem
 
 EntryKind = Literal["trick", "paper", "lesson"]

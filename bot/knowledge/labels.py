@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 MOST_LABELS = 5
 """Labels that a task gets, in order of priority."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.settings_paths import SettingsPath
 
 KnowledgeMode = Literal["clock", "all", "none"]

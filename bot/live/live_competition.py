@@ -14,7 +14,7 @@ from bot.live.grading import grade_live_run, report_live_so_far
 from bot.live.live_run import LiveRun, begin_run, can_continue, live_run_of, reopen_run
 from bot.live.open_run import OpenRun, open_live_run
 from bot.live.preparation import PreparationBlocker, PreparedTask, deadline_of, prepare
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.live.slots import wait_for_any
 from bot.notify import Notice
 from bot.notify.outbox import notify

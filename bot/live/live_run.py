@@ -23,7 +23,7 @@ from bot.leaderboard.board import read_board
 from bot.live.budget import open_run
 from bot.live.models import choice_of, ensure_capped
 from bot.live.preparation import PreparedTask, deadline_of
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.models import Item
 from bot.models.settings import ModelChoice
 from bot.notebooks.limits import NotebookLimits

@@ -8,10 +8,10 @@ from functools import partial
 from bot.configuration.competition import CompetitionSettings
 from bot.configuration.contradictions import cost_without_cap
 from bot.live.budget import open_run
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.models import CallLimits
 from bot.models.ask import Asker
-from bot.models.open import open_model, record_change
+from bot.models.open_model import open_model, record_change
 from bot.models.settings import ModelChoice, ModelSettings
 from state.errors import UsageError
 from state.progress import create_run, end_run

@@ -16,7 +16,7 @@ from bot.execution.own_grader import grader_text
 from bot.execution.stopwatch import Stopwatch
 from bot.live.live_run import LiveRun, open_run_context
 from bot.live.preparation import deadline_of
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.live.slots import LivePacing, urgency
 from bot.notify import Notice
 from bot.notify.outbox import notify

@@ -10,7 +10,7 @@ from bot.execution.own_grader import check_grader
 from bot.live.kinds import IF_WRONG, kinds_of
 from bot.live.reading.card import Question, settle
 from bot.live.reading.rules import ask_rules
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.status.problems import begin, end

@@ -1,6 +1,6 @@
 """Whether a competition's hosts have replaced its data since the bot fetched it."""
 
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.notify import Notice
 from bot.notify.outbox import notify
 from scrapers.kaggle.data import read_record

@@ -15,7 +15,7 @@ from bot.models.bounds import Bound, Estimate, free
 from bot.models.calls import CALLS_IN_FLIGHT, Attempt, Calls, Outcome
 from bot.models.completion import parsed
 from bot.models.passing import PROBE
-from bot.models.recorded import RecordedCall, RecordingWriter, step_key
+from bot.models.recordings import RecordedCall, RecordingWriter, step_key
 from bot.models.repair import Continuation, Repair
 from bot.models.tools import tool_of
 from bot.models.usefulness import Usefulness, why_unusable

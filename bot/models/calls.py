@@ -19,7 +19,7 @@ from bot.models import CallLimits, Completion, Item, Message, Model, Prompt, Tot
 from bot.models.bounds import Bound, Estimate, PromptTokenBound, bounds, free, most_sent
 from bot.models.fingerprint import prompt_hash
 from bot.models.passing import ProxiedPrompt
-from bot.models.recorded import Bindable
+from bot.models.recordings import Bindable
 from bot.models.tools import tool_of
 from state.clock import Clock
 from state.errors import BotError, BrokenOff, BudgetExceeded, ModelError, ModelRefused, TruncatedAnswer, Unparsable

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from bot.models.connection import EndpointConnection, Rejected
 from bot.models.failures import MOST_BYTES, MOST_OF_EVENT, MOST_OF_STREAM, STREAM, endpoint_words, is_about
-from bot.models.streamed import StreamedAnswer, error_in
+from bot.models.streamed_answer import StreamedAnswer, error_in
 from scrapers.http.responses import CODING, parts, read_json, receive
 from state.errors import EndpointSilent, ModelUnavailable
 from state.redaction import Redactor

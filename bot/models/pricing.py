@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import Field
 
 from bot.models import Usage
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import UsageError
 
 _PER_MILLION = 1_000_000

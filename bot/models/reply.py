@@ -14,7 +14,7 @@ from bot.models.completion import estimated_tokens
 from bot.models.connection import Rejected
 from bot.models.conventions import answer_of, calls_in
 from bot.models.failures import FIRST_ENDPOINT, Names, endpoint_words, status_in_words
-from bot.models.streamed import StreamedAnswer, error_in, finish_name, object_value
+from bot.models.streamed_answer import StreamedAnswer, error_in, finish_name, object_value
 from bot.models.tools import Tool, text_of_calls
 from scrapers.http.responses import read_json
 from state.errors import ModelMisconfigured, ModelUnavailable

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from bot.models.pricing import Price
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 
 def _http_address(value: str) -> str:

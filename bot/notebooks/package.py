@@ -10,7 +10,7 @@ from typing import Literal
 
 from bot.notebooks.notebook import Notebook, notebook_text
 from bot.notebooks.weights import WeightsFile, weights_slug
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import InfrastructureFailure
 from state.files import replacing
 

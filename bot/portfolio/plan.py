@@ -7,7 +7,7 @@ from typing import Any, Self
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from bot.evaluation.answers.experiments import FoldKind, TargetKind
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import UsageError
 from state.words import did_you_mean
 

@@ -17,7 +17,7 @@ from bot.knowledge.settings import KnowledgeMode
 from bot.models import Totals
 from bot.report.stream import StreamRecord
 from bot.submission.selection import Selection
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import UsageError
 from state.files import write_whole
 

@@ -16,7 +16,7 @@ from bot.submission import Quota
 from bot.submission.exactly_once import ExactlyOnce, copy_durably
 from bot.submission.final_selection import select_final
 from bot.submission.refit import MadeFile, PredictionSource, refit
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import BotError, BudgetExceeded, SiteUnavailable
 from state.files import replacing, sha256_of, sync, write_whole
 from state.tables import Submission

@@ -12,7 +12,7 @@ from bot.engine.attempts import blend_of, code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.experiments import ExperimentLog
 from bot.engine.results import REFIT, Refitted, nodes_in_words
-from bot.engine.sealed import retrained
+from bot.engine.sealed_runs import retrained
 from bot.evaluation.answers.blends import FittedBlend
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, ExecutionRecord, kept_execution, readable_files

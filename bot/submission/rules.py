@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlmodel import Session, col, select
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import UsageError
 from state.latest_events import latest
 from state.series import history, last_reading, last_readings

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 
 class CandidateComparison(ClosedModel):

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import UsageError
 
 OWN_LIST = "weights.toml"

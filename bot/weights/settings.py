@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.settings_paths import SettingsPath
 
 

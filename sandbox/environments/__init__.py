@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from pydantic import ValidationError
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import UsageError
 from state.files import write_whole
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from sandbox.lab import agent
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 
 class NotUnderstood(Exception):

@@ -20,7 +20,7 @@ from scrapers.kaggle.samples import SAMPLE, find_samples
 from scrapers.snapshots.fields import UtcTime
 from scrapers.snapshots.files import DATA
 from scrapers.snapshots.unpacking import ZipExtractor, members_of
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import DataChanged, DownloadFailed, NoRoom, SiteUnavailable, UnknownAnswer, UsageError
 from state.files import write_whole
 

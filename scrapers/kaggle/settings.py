@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 KAGGLE = "https://api.kaggle.com/v1"
 WEBSITE = "https://www.kaggle.com"

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 Direction = Literal["minimize", "maximize"]
 

@@ -10,7 +10,7 @@ from scrapers.snapshots.card import MetricSpec, TaskCard
 from scrapers.snapshots.fields import UtcTime, sentences
 from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.problems import Problems, json_object
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.files import sha256_of
 
 MANIFEST = "snapshot.json"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.engine.sealed import Retrained, SealedRuns
+from bot.engine.sealed_runs import Retrained, SealedRuns
 from sandbox import Lease
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.lab import LabLimits, LabRequest
@@ -148,7 +148,9 @@ async def test_no_label_leaves_a_run_on_all_rows(
     needs.bubblewrap()
     tmp_path.chmod(0o755)
     # At once, though others keep the machine busy.
-    monkeypatch.setattr("bot.engine.sealed._IDLE", 'import os, sys; os.execvp("bash", ["bash", "-c", sys.argv[1]])')
+    monkeypatch.setattr(
+        "bot.engine.sealed_runs._IDLE", 'import os, sys; os.execvp("bash", ["bash", "-c", sys.argv[1]])'
+    )
     sandbox, folders = (
         BubblewrapSandbox(),
         {name: tmp_path / name for name in ("few", "all", "folds", "experiments", "labs")},

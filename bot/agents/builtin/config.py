@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from bot.agents.builtin.techniques import predicts, predicts_classes, vocabulary
 from bot.evaluation.metrics.registry import METRICS
 from bot.execution.task import TaskText
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 PARTS = ("first_answers.py.txt", "recipe.py.txt")
 """The parts of a script; the first writes plain answers with the standard library, before anything else is imported."""

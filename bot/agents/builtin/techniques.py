@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from bot.evaluation.metrics.registry import METRICS
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 _CLASS_WORDS = ("log_loss", "auc", "accuracy", "f1", "kappa", "entropy")
 _LABEL_WORDS = ("accuracy", "f1", "kappa")

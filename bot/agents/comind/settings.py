@@ -4,7 +4,7 @@ import math
 
 from pydantic import Field
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 
 class RoundsSettings(ClosedModel):

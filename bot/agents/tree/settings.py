@@ -5,7 +5,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from bot.agents.tree.policy import TreeSearch
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 
 class TreeSearchSettings(ClosedModel):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from bot.coder.gateway.dialects import Dialect, Json
 from bot.coder.gateway.settings import MOST_TOKENS
 from bot.models.quoting import line
-from bot.models.streamed import object_list, text_value
+from bot.models.streamed_answer import object_list, text_value
 from scrapers.http.responses import NoJson, read_json
 from scrapers.snapshots.fields import sentences
 

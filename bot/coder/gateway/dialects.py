@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from bot.coder.gateway.settings import MOST_TOKENS, ChatSettings, Fields, MessagesSettings, ResponsesSettings
 from bot.models import Message
 from bot.models.passing import PROBE
-from bot.models.streamed import object_list, object_value, text_value
+from bot.models.streamed_answer import object_list, object_value, text_value
 
 Name = Literal["chat", "responses", "messages"]
 Json = dict[str, Any]

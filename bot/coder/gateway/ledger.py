@@ -12,7 +12,7 @@ from bot.models import CallLimits, Item, Message, Usage
 from bot.models.ask import Asker
 from bot.models.bounds import Bound
 from bot.models.calls import Attempt, Calls, Outcome
-from bot.models.recorded import step_key
+from bot.models.recordings import step_key
 from bot.models.usefulness import Usefulness
 from scrapers.posts.cleaning import both_ends
 from state.errors import ModelUseless

@@ -28,7 +28,7 @@ from bot.engine.context import RunContext
 from bot.engine.experiments import ROLES, STACK_SOURCE, LabPosition, Logged
 from bot.engine.families import families_of
 from bot.engine.results import present_ensemble
-from bot.engine.sealed import retrainable_members
+from bot.engine.sealed_runs import retrainable_members
 from bot.evaluation.answers.board import thresholds
 from bot.models import Item
 from bot.models.quoting import in_quotes

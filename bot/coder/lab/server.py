@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from bot.coder.lab.announced import HEADER_BYTES, Announced, NotTaken, announced, check_script
+from bot.coder.lab.call_header import HEADER_BYTES, Announced, NotTaken, announced, check_script
 from bot.coder.lab.calls import Arguments, FileRole, LabAnswer, LabCall, LabCallHandler, Log, LogScore, ScoreCommand
 from bot.models.quoting import clean, line
 from sandbox.lab.lab_socket import Listener, receive

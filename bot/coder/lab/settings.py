@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from bot.engine.budget import LONGEST_UNDIVIDED
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 
 class LabSettings(ClosedModel):

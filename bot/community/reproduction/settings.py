@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from state.closed import ClosedModel, Option
+from state.closed_model import ClosedModel, Option
 
 
 class ReproductionSettings(ClosedModel):

@@ -8,7 +8,7 @@ from bot.evaluation.answers.board import MEDALS, Medal
 from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.graders import GraderKind
 from scrapers.snapshots.card import TaskCard
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 
 @dataclass(frozen=True)

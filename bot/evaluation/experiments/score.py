@@ -21,6 +21,7 @@ from bot.evaluation.answers.experiments import (
 )
 from bot.evaluation.blending.ordinal import cut
 from bot.evaluation.blending.spaces import NUMBERS, VOTES, combine, enter
+from bot.evaluation.experiments.experiment_arrays import Received, receive
 from bot.evaluation.experiments.leak_check import (
     FEWEST_ROWS,
     FEWEST_UNITS,
@@ -29,7 +30,6 @@ from bot.evaluation.experiments.leak_check import (
     secret_number,
     spread_over,
 )
-from bot.evaluation.experiments.received import Received, receive
 from bot.evaluation.experiments.scoring_data import ScoringData, open_rows
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.scored_rows import ScoredRows

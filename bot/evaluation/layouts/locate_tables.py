@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from bot.evaluation.tables.compressed import kind_of, only_member
+from bot.evaluation.tables.compression import kind_of, only_member
 from bot.evaluation.tables.csv_table import Rows, Table, read_table
 from bot.evaluation.tables.json_table import JSON, read_json_table
 from scrapers.snapshots.card import TaskCard

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from bot.evaluation.tables.compressed import kind_of, reading, writing
+from bot.evaluation.tables.compression import kind_of, reading, writing
 from scrapers.snapshots.tables import row_key
 from state.errors import UnsupportedLayout
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation.tables.compressed import reading, writing
+from bot.evaluation.tables.compression import reading, writing
 from bot.evaluation.tables.csv_table import Rows
 from scrapers.snapshots.json_values import json_cell, json_values
 from state.errors import UnsupportedLayout

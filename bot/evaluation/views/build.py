@@ -31,7 +31,7 @@ from bot.evaluation.views.write import (
 )
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.linking import link_or_copy
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import UnsupportedLayout, UsageError
 
 VERSION = 5

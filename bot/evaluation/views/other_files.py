@@ -12,7 +12,7 @@ from typing import IO, cast
 
 from bot.evaluation.layouts.data_files import is_tar
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.tables.compressed import only_member, reading, writing
+from bot.evaluation.tables.compression import only_member, reading, writing
 from bot.evaluation.tables.csv_table import Table, read_table, write_table
 from scrapers.snapshots.archives import is_litter
 from scrapers.snapshots.linking import link_or_copy

@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.evaluation.layouts.data_files import archive_names, data_files
 from bot.evaluation.layouts.file_index import FileTable
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.tables.compressed import member
+from bot.evaluation.tables.compression import member
 from bot.evaluation.views.row_files import Pattern, path_of, row_files
 from scrapers.snapshots.archives import is_litter
 from scrapers.snapshots.linking import link_or_copy

@@ -11,7 +11,7 @@ from bot.evaluation.layouts.file_index import FileTable, file_name
 from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
 from bot.evaluation.layouts.locate_tables import default_row, table_kind
 from bot.evaluation.layouts.repeated_ids import KeyedRowMapping
-from bot.evaluation.tables.compressed import kind_of
+from bot.evaluation.tables.compression import kind_of
 from bot.evaluation.tables.csv_table import Rows, write_table
 from bot.evaluation.views.other_files import WithheldRows, carry, is_submission, share_readable, swap_sibling
 from bot.evaluation.views.parts import write_final

@@ -13,7 +13,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS, METRICS, nearest_
 from bot.live.models import open_reader
 from bot.live.reading.proposals import CardProposal, confirm, confirmed, propose
 from bot.live.reading.quotes import ReadPage, not_found
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.models import Item
 from bot.models.fingerprint import prompt_hash
 from bot.models.parsing import json_answer
@@ -23,7 +23,7 @@ from scrapers.kaggle.card.derive import derive, proposed_by_field
 from scrapers.kaggle.card.evidence import Evidence
 from scrapers.kaggle.card.findings import DerivedCard, Missing
 from scrapers.snapshots.card import TaskCard
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import BudgetExceeded, ModelError, Unparsable
 
 _MAX_PAGE_CHARACTERS = 30_000

@@ -7,7 +7,7 @@ from sqlmodel import Session
 
 from scrapers.kaggle.card.derive import toml_line
 from scrapers.kaggle.card.overrides import CardOverrides
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import UsageError
 from state.latest_events import latest
 from state.store import NO_RUN, Transaction

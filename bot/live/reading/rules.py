@@ -7,10 +7,10 @@ from typing import ClassVar, get_args
 from bot.configuration.competition import CompetitionSettings
 from bot.live.models import choice_of, open_reader
 from bot.live.reading.quotes import ReadPage, not_found
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.models import Item
 from bot.models.fingerprint import prompt_hash
-from bot.models.open import endpoint_name
+from bot.models.open_model import endpoint_name
 from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
 from bot.notify import Notice
@@ -18,7 +18,7 @@ from bot.notify.outbox import notify
 from bot.status.problems import begin, end
 from bot.submission.rules import RuleLine, Topic, note_reading, rules_of, to_confirm
 from scrapers.kaggle.card.evidence import Evidence
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import BudgetExceeded, ModelError, Unparsable
 
 _MAX_PAGE_CHARACTERS = 60_000

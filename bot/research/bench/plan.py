@@ -13,7 +13,7 @@ from bot.agents.settings import ReplayOptions
 from bot.configuration.lines import KeyPath
 from bot.engine.settings import Seconds
 from bot.replay.ablations import ABLATIONS
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.settings_paths import FOLDER, SettingsPath, resolve_beside
 from state.words import did_you_mean
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.configured import settings_file
+from bot.cli.configuration import settings_file
 from bot.cli.options import Config, Fleet, Json, Plain, existing
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from bot.cli.configured import configured
+from bot.cli.configuration import configured
 from bot.cli.output import print_json, print_table
 from bot.cli.running import print_outcome, remove_leftovers, status_of
 from bot.execution.disk_space import check_free

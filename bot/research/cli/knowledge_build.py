@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.configured import configured, model_settings, redactor_of
+from bot.cli.configuration import configured, model_settings, redactor_of
 from bot.cli.options import Config
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.knowledge.base import write_entry

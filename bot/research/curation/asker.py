@@ -9,7 +9,7 @@ from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.models import CallLimits
 from bot.models.ask import Asker
-from bot.models.open import open_model, record_change
+from bot.models.open_model import open_model, record_change
 from bot.models.settings import ModelChoice, ModelSettings
 from state.clock import Clock
 from state.progress import create_run

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.configured import settings_file
+from bot.cli.configuration import settings_file
 from bot.cli.options import Config, Json
 from bot.cli.output import print_result
 from sandbox import BackEndChoice

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.configured import configured
+from bot.cli.configuration import configured
 from bot.cli.options import Competition as CompetitionArgument
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table, progress_line

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from scrapers.snapshots.fields import UtcTime, sentences
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import UsageError
 
 Kind = Literal[

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 DEFAULT_TOKEN = "KGAT_rehearsal"  # noqa: S105 - it opens nothing but a stand-in on loopback
 CompetitionKind = Literal[

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AwareDatetime, Field, ValidationInfo
 
 from scrapers.snapshots.card import OWN_GRADER, Direction
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.settings_paths import beside_file
 
 _Column = Annotated[str, Field(min_length=1)]

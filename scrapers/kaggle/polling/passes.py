@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from scrapers.kaggle.polling.watch import Mark
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 _FRESH = timedelta(hours=1)
 _MOST_STALE = 3

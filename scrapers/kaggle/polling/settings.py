@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 
 _MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
 Interval = Annotated[float, Field(gt=0)]

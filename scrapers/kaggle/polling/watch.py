@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.posts.cleaners import Cleaners
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.polling import mark_read, watermark
 from state.store import Store, Transaction
 

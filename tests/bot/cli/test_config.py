@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app, main
-from bot.cli.configured import configured, settings_file
+from bot.cli.configuration import configured, settings_file
 from bot.configuration import Settings
 from state.errors import ConfigurationError
 

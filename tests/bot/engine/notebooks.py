@@ -13,7 +13,7 @@ from bot.engine.strategy import Remaining, Script
 from bot.engine.tree import BASELINE
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.models.recorded import RecordedModel
+from bot.models.recordings import RecordedModel
 from bot.notebooks.limits import NotebookLimits
 from sandbox import Sandbox
 from scrapers.snapshots.snapshot import Snapshot

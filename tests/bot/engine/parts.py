@@ -23,7 +23,7 @@ from bot.execution.machine import this_machine
 from bot.execution.stopwatch import Stopwatch
 from bot.models import Model
 from bot.models.ask import Asker
-from bot.models.recorded import RecordedModel
+from bot.models.recordings import RecordedModel
 from sandbox import Limits, Sandbox
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox

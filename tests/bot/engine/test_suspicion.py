@@ -15,7 +15,7 @@ from bot.engine.suspicion import MOST_ALIKE
 from bot.engine.tree import NodeView, Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.record import EXECUTED, GUARDED, ExecutionRecord
-from bot.models.recorded import RecordedModel
+from bot.models.recordings import RecordedModel
 from sandbox import ExitReason
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock

@@ -11,7 +11,7 @@ from bot.configuration import Settings
 from bot.engine.services import SharedServices
 from bot.evaluation.client.worker import Worker
 from bot.live.budget import open_day
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.live.slots import Slots
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings

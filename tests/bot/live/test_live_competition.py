@@ -14,7 +14,7 @@ from sqlmodel import col, select
 from bot.configuration.competition import CompetitionSettings
 from bot.execution.folder import RunFolder
 from bot.live.live_competition import LiveCompetition
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.status.problems import current
 from state.approvals import open_requests, request_submission
 from state.errors import SiteUnavailable

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from scrapers.kaggle.outputs import PublicOutputs
 from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.live.site_parts import shared

@@ -10,7 +10,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.live.preparation import PreparationBlocker, PreparedTask, deadline_of, prepare
 from bot.live.replaced_data import report_replaced_data
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.simulator.site.faults import Fault, Faults
 from bot.simulator.site.settings import SiteSettings
 from bot.status.problems import current

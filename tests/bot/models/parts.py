@@ -19,7 +19,7 @@ from bot.models.commands import command_in
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.parsing import json_answer
 from bot.models.pricing import Price, Pricing
-from bot.models.recorded import RecordedModel, RecordingWriter
+from bot.models.recordings import RecordedModel, RecordingWriter
 from bot.models.tools import Tool
 from state.clock import ReplayClock
 from state.spending import read_spending

@@ -11,7 +11,7 @@ from sqlmodel import select
 
 from bot.models import Item, Totals
 from bot.models.ask import MOST_CONTINUATIONS, MOST_REPAIRS
-from bot.models.recorded import RecordedModel, RecordingWriter
+from bot.models.recordings import RecordedModel, RecordingWriter
 from bot.models.repair import Continuation
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelRefused, ModelUnavailable, UsageError
 from state.store import Store

@@ -13,7 +13,7 @@ from bot.models.ask import Asker
 from bot.models.bounds import free
 from bot.models.commands import command_in, with_command
 from bot.models.fallback import Answerer, FallbackModel
-from bot.models.recorded import RecordedModel, RecordingWriter
+from bot.models.recordings import RecordedModel, RecordingWriter
 from bot.models.tools import native_messages, text_of_calls, tool_of
 from state.errors import EmptyAnswer, ModelRefused, Unparsable
 from tests.bot.models.parts import BASH, GOOD, HurriedClock, Question, Turn, asker_of, model_at, open_run

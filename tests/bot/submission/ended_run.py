@@ -20,7 +20,7 @@ from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder
-from bot.models.recorded import RecordedModel
+from bot.models.recordings import RecordedModel
 from bot.replay.grading import grade_and_report
 from bot.report.run_files import EndedRun
 from bot.submission.final_submission import make_final_submission

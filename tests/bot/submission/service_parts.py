@@ -31,7 +31,7 @@ from bot.execution.machine import this_machine
 from bot.execution.record import EXECUTED, ExecutionRecord
 from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
-from bot.models.recorded import RecordedModel
+from bot.models.recordings import RecordedModel
 from bot.simulator.site.faults import Faults
 from bot.simulator.site.settings import SiteSettings
 from bot.submission import Submitter

@@ -16,7 +16,7 @@ from bot.engine.results import present_ensemble
 from bot.engine.strategy import Action
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.models.recorded import RecordedModel
+from bot.models.recordings import RecordedModel
 from bot.submission.final_selection import select_final, selection_of
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock

@@ -17,7 +17,7 @@ from bot.models.bounds import free
 from bot.models.endpoint import OpenAIModel
 from bot.models.fallback import Answerer, FallbackModel
 from bot.models.passing import PROBE
-from bot.models.recorded import RecordedModel
+from bot.models.recordings import RecordedModel
 from bot.report.export import calls
 from state.errors import ModelMisconfigured
 from state.store import Store

@@ -15,7 +15,7 @@ from bot.budgets.settings import Caps
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.fallback import Answerer, FallbackModel
 from bot.models.pricing import Price, Pricing
-from bot.models.recorded import RecordedModel
+from bot.models.recordings import RecordedModel
 from bot.report.export import calls
 from state.store import Store
 from tests.bot.coder.gateway.answers import TEXT, answering, begin, piece

@@ -16,7 +16,7 @@ from bot.live.preparation import PreparationBlocker, PreparedTask, prepare
 from bot.live.reading.card import ReadCard
 from bot.live.reading.proposals import confirm, unanswered
 from bot.live.reading.quotes import ReadPage
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
 from bot.simulator.site.settings import SiteSettings

@@ -10,7 +10,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.execution.stopwatch import Stopwatch
 from bot.live.live_run import begin_run, open_run_context
 from bot.live.preparation import PreparedTask, prepare
-from bot.live.shared import Shared
+from bot.live.services import Shared
 from bot.status.problems import current
 from bot.submission.rules import accept_rules, rules_of
 from state.tables import Notification

@@ -6,7 +6,7 @@ import pytest
 
 from bot.models import CallLimits, Usage
 from bot.models.fingerprint import prompt_hash
-from bot.models.recorded import RecordedCall, RecordedModel, RecordingWriter, step_key
+from bot.models.recordings import RecordedCall, RecordedModel, RecordingWriter, step_key
 from state.errors import ModelMisconfigured, Unparsable
 from tests.bot.models.parts import GOOD, Question
 

@@ -17,7 +17,7 @@ from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment, Kind
 from bot.engine.fits import PortfolioFits
-from bot.engine.sealed import (
+from bot.engine.sealed_runs import (
     SEALED_RUN,
     TRIAL,
     Retrained,
@@ -167,7 +167,7 @@ def test_what_a_stack_is_built_on_comes_before_it_as_far_as_time_is_left() -> No
 async def test_what_is_due_when_labs_have_ended_is_waited_for_while_there_is_time(
     usable: float, interrupted: bool, left: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.01)
+    monkeypatch.setattr("bot.engine.sealed_runs._PAUSE", 0.01)
     waiting = [experiment(2), experiment(3)]
     context: Any = SimpleNamespace(budget=SimpleNamespace(usable=lambda best: usable))
     runs, event = SealedRuns(context), asyncio.Event()
@@ -197,7 +197,7 @@ async def test_a_run_makes_way_for_one_that_counts_twice_as_much_and_ends_when_i
     weight: float, withdrawn: bool, order: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run for a member of weight .3 had the last 200 s of a run on real data, and one of .73 none."""
-    monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.01)
+    monkeypatch.setattr("bot.engine.sealed_runs._PAUSE", 0.01)
     finished, may_end = list[int](), asyncio.Event()
     with Store.open(tmp_path / "state.db", ReplayClock(datetime(2020, 3, 1, tzinfo=UTC))) as store:
         with store.write() as tx:
@@ -238,7 +238,7 @@ async def test_a_run_makes_way_for_one_that_counts_twice_as_much_and_ends_when_i
 async def test_a_run_that_needs_what_labs_have_waits_for_their_end_with_those_of_the_same_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.01)
+    monkeypatch.setattr("bot.engine.sealed_runs._PAUSE", 0.01)
     known, finished = [experiment(2), experiment(3, "python b.py"), experiment(4)], list[int]()
     with Store.open(tmp_path / "state.db", ReplayClock(datetime(2020, 3, 1, tzinfo=UTC))) as store:
         with store.write() as tx:
@@ -364,11 +364,13 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
 ) -> None:
     needs.bubblewrap()
     tmp_path.chmod(0o755)
-    monkeypatch.setattr("bot.engine.sealed._FROM", 0.0)
-    monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.1)
-    monkeypatch.setattr("bot.engine.sealed._BEST", 6)
+    monkeypatch.setattr("bot.engine.sealed_runs._FROM", 0.0)
+    monkeypatch.setattr("bot.engine.sealed_runs._PAUSE", 0.1)
+    monkeypatch.setattr("bot.engine.sealed_runs._BEST", 6)
     # At once, though others keep the machine busy.
-    monkeypatch.setattr("bot.engine.sealed._IDLE", 'import os, sys; os.execvp("bash", ["bash", "-c", sys.argv[1]])')
+    monkeypatch.setattr(
+        "bot.engine.sealed_runs._IDLE", 'import os, sys; os.execvp("bash", ["bash", "-c", sys.argv[1]])'
+    )
     all_rows = (
         "[ $(wc -l < data/train.csv) = 238 ] && [ $(wc -l < /lab/folds.csv) = 238 ] && [ ! -e /lab/.engine/socket ]"
     )
@@ -429,10 +431,12 @@ async def test_a_coder_is_told_early_which_commands_fail_on_fewer_rows_and_may_r
 ) -> None:
     needs.bubblewrap()
     tmp_path.chmod(0o755)
-    monkeypatch.setattr("bot.engine.sealed._FROM", 1.0)
-    monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.1)
-    monkeypatch.setattr("bot.engine.sealed._BEST", 6)
-    monkeypatch.setattr("bot.engine.sealed._IDLE", 'import os, sys; os.execvp("bash", ["bash", "-c", sys.argv[1]])')
+    monkeypatch.setattr("bot.engine.sealed_runs._FROM", 1.0)
+    monkeypatch.setattr("bot.engine.sealed_runs._PAUSE", 0.1)
+    monkeypatch.setattr("bot.engine.sealed_runs._BEST", 6)
+    monkeypatch.setattr(
+        "bot.engine.sealed_runs._IDLE", 'import os, sys; os.execvp("bash", ["bash", "-c", sys.argv[1]])'
+    )
     opposite = PREDICT.replace("-float(sys.argv[1])", "float(sys.argv[1])")
     same_rows = "[ $(wc -l < data/train.csv) = $(cat rows) ] || { echo rows cached by number >&2; exit 4; }"
     replies = [

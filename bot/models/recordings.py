@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
 from bot.models.completion import completed
-from state.closed import ClosedModel
+from state.closed_model import ClosedModel
 from state.errors import ModelMisconfigured, ModelRefused, TruncatedAnswer, Unparsable
 
 AnswerT = TypeVar("AnswerT")

@@ -10,7 +10,7 @@ from bot.models.bounds import Estimate, free
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort, OnChange
 from bot.models.pricing import Pricing
-from bot.models.recorded import RecordedModel
+from bot.models.recordings import RecordedModel
 from bot.models.settings import ModelChoice, ModelSettings
 from state.clock import Clock
 from state.store import Store

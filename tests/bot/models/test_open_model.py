@@ -13,7 +13,7 @@ from bot.configuration import read_settings
 from bot.models import CallLimits, Usage
 from bot.models.ask import Asker
 from bot.models.endpoint import Endpoint
-from bot.models.open import OpenedModel, endpoint_name, open_model, record_change
+from bot.models.open_model import OpenedModel, endpoint_name, open_model, record_change
 from bot.models.settings import DUMMY_KEY, Environment, ModelSettings
 from state.errors import ModelMisconfigured, ModelUnavailable, UsageError
 from state.steps import Steps
