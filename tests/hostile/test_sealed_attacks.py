@@ -15,7 +15,7 @@ from sandbox import Lease
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.lab import LabLimits, LabRequest
 from tests import needs
-from tests.bot.engine.test_sealed import experiment
+from tests.bot.engine.test_sealed_runs import experiment
 
 pytestmark = pytest.mark.integration
 
@@ -191,7 +191,7 @@ async def test_no_label_leaves_a_run_on_all_rows(
         reported_work=lambda name: nullcontext(),
         view=view,
         fold_view=nothing,
-        folds_of=folds_of,
+        views=SimpleNamespace(folds_of=folds_of),
         open_lab=lambda request: sandbox.open_lab(replace(request, mounts={"data": folders["few"], **request.mounts})),
     )
     context: Any = SimpleNamespace(

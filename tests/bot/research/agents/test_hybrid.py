@@ -106,4 +106,4 @@ async def test_a_run_in_labs_is_wide_with_papers_then_deep_with_tricks_from_its_
     assert drafts["3"].codebase_node == best
     assert [event.data["phase"] for event in events] == ["wide", "deep"]
     assert events[1].data["draft"] == 3
-    assert "40% of the money or tokens" in events[1].data["sentence"]
+    assert "40% of the money or token budget" in events[1].data["sentence"]
