@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
@@ -42,12 +43,13 @@ def test_it_shows_competitions_what_they_do_and_wait_for_the_last_events_and_the
     assert "next      read Kaggle (" in text and "spent     in all: $1.00" in text
 
 
-def test_it_fits_a_terminal_of_80_columns_and_24_rows(tmp_path: Path) -> None:
-    parts.busy(tmp_path / "state")
+def test_it_fits_a_terminal_of_80_columns_and_24_rows() -> None:
     log, out = LogLines(), io.StringIO()
     for number in range(20):
         log.write(LINE.replace("node 7", f"node {number}"))
-    Console(file=out, force_terminal=True, width=80, height=24, color_system=None).print(view(tmp_path, log))
+    with TemporaryDirectory() as folder:  # paths are shown, and a long one takes more lines
+        parts.busy(Path(folder) / "state")
+        Console(file=out, force_terminal=True, width=80, height=24, color_system=None).print(view(Path(folder), log))
     lines = out.getvalue().splitlines()
     assert len(lines) == 24 and lines[0].startswith("Ctrl-C stops the bot")
     assert "now       node 4: improve" in out.getvalue(), "what is being done comes before what waits"
