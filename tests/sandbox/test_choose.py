@@ -104,7 +104,7 @@ def test_a_kernel_that_forbids_bubblewrap_is_named_with_the_way_to_allow_it() ->
         needs.missing(f"no user namespace can be made here: {done.stderr}")
     assert done.stdout.startswith("UsageError bubblewrap is installed but does not work here")
     assert "sysctl" in done.stdout
-    assert "--sandbox process" in done.stdout
+    assert "another --sandbox (`process`" in done.stdout
 
 
 def test_descriptions_say_what_is_contained_and_what_is_not() -> None:
