@@ -19,8 +19,8 @@ from state.errors import InfrastructureFailure, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ROOM_GB = 2.0
+"""Gigabytes that must stay free beside it."""
 _IN_USE = "another `bot env` command is using the environment {name}: wait until it ends, or stop it"
-"""Bytes that must stay free beside it."""
 _GIGABYTES = {"tabular": 1.6, "text": 0.5, "vision": 0.5, "audio": 0.2}
 _TORCH_GIGABYTES = {False: 0.7, True: 4.5}
 

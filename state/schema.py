@@ -10,7 +10,7 @@ from sqlmodel import SQLModel
 from state import tables  # noqa: F401 - declares what is created
 from state.errors import UsageError
 
-VERSION = 9
+VERSION = 10
 """The version of all tables together, which each file holds as SQLite's `user_version`."""
 
 

@@ -124,7 +124,10 @@ def solve(
             remaining = settings.time - (datetime.now(UTC) - now).total_seconds()
             shortest = _SHORTEST_SEARCH * min(slowness, _MAX_SLOWNESS)
             if remaining < shortest:
-                typer.echo(f"busy machine or large data: the search ends {shortest - remaining:.0f} s late", err=True)
+                typer.echo(
+                    f"busy machine or large data: the search will end about {shortest - remaining:.0f} s after --time",
+                    err=True,
+                )
             settings = settings.model_copy(update={"time": max(shortest, remaining)})
             run = prepare_own(snapshot, settings, out, now)
         outcomes = run_all([setup.job(run)], leases, json=json, plain=plain)

@@ -35,7 +35,6 @@ class CoderBudget:
     execution_seconds: float
     """Time limit of the script's scored run, which does not shrink while the model answers."""
     seconds_left: float
-    """Of the run."""
     scripts_left: int | None = None
     """Of the run; None: only time ends it."""
     draft: DraftLeft | None = None

@@ -146,6 +146,7 @@ class ScriptPlaybook:
             planned=brief.planned,
             attempts=attempts,
             budget=budget,
+            shown_scripts=SHOWN_ATTEMPTS,
             alone=self._alone,
             results=() if self._alone else self._context.results,
             blend=None if self._alone else self._context.blend,

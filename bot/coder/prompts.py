@@ -62,6 +62,8 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     """The engine's newest blend of it."""
     known_items: tuple[Item, ...] = ()
     """Sources of the draft, for the audit."""
+    shown_scripts: int = 3
+    """How many of the attempts are shown with their code, the newest."""
     alone: bool = False
     """Whether it is written as in CoMind's paper: one pipeline, without a comparison of several."""
     planned: bool = False

@@ -36,7 +36,9 @@ class Decisions:
         return await self._decide(lambda rng: policy.next_actions(tree, remaining, free_slots, rng))
 
     async def number_of(self, action: Action) -> int:
-        """Return the number of the node of a lab's scored script or of a blend; the same when called again for its `look`."""
+        """Return the number of the node of a lab's scored script or of a blend: the same for the same lab and `look`."""
+        if action.lab is None and action.kind != "ensemble":
+            raise ValueError("a scored script must belong to a lab")
         if action.lab is not None and action.look <= 1:
             return action.lab
         for number, decided_action in self:

@@ -320,7 +320,7 @@ class ExperimentLog:
         newest = [e.node for e in self.all()[-_KEPT_LEAST:]]
         kept_nodes = {*members, *newest, *(e.node for e in ranking[:_KEPT_BEST])}
         used_names = {name for e in self.all() if e.node in kept_nodes for name in e.uses}
-        sizes = {e.node: _size(self.folder / e.name) for e in self.all()}
+        sizes = {e.node: sum(path.stat().st_size for path in _arrays_in(self.folder / e.name)) for e in self.all()}
         room = most_bytes - sum(sizes.values())
         for experiment in reversed(ranking):
             if room >= 0:
@@ -363,7 +363,3 @@ def _write_text(path: Path, text: str) -> None:
 
 def _arrays_in(folder: Path) -> list[Path]:
     return [path for role in ROLES for path in folder.glob(f"{role}.*")]
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in _arrays_in(folder))

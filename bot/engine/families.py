@@ -15,7 +15,7 @@ _BLEND = "blend"
 
 
 class _Family(NamedTuple):
-    """A family by patterns; empty: none."""
+    """A family of models, as patterns; an empty one matches nothing."""
 
     name: str
     modules: str
@@ -106,7 +106,7 @@ def families_of(files: Mapping[str, str]) -> tuple[str, ...]:
             for family in _FAMILIES:
                 packages = (module.partition(".")[0] for module in code.modules)
                 uses = sum(count for name, count in code.names.items() if re.fullmatch(family.estimators, name))
-                uses += sum(re.fullmatch(family.modules, package) is not None for package in packages)
+                uses += sum(re.fullmatch(family.modules, package) is not None for package in packages if package)
                 if uses:
                     counts[family.name] += uses
     return tuple(sorted(counts, key=lambda name: -counts[name]))

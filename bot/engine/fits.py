@@ -68,7 +68,6 @@ class PortfolioFits:
     log: ExperimentLog
     steps: Steps
     seconds: float
-    """Of the run."""
     say: Callable[[str], None]
     _given_up: set[str] = field(default_factory=set)
     """Models that could not be fitted in this start of the bot, by their experiments' names."""

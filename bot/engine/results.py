@@ -63,7 +63,6 @@ class Result:
     parents: tuple[int, ...]
     score: NodeScore | None
     seconds: float
-    """Of its script alone."""
     error: str | None
     families: tuple[str, ...] = ()
     """Families of models that its script uses; none if unknown."""

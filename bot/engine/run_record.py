@@ -404,7 +404,7 @@ class RunRecord:
                 yield Doing(None, name, iso(event.at))
 
     def _work_on_scripts(self) -> dict[int, tuple[str, datetime]]:
-        """Return what each node's author is at, since when: a call that has not ended, or the substep that is run."""
+        """Return what each node's author is doing, and since when: a call that has not ended, or the substep that is run."""
         steps = select(Step).where(Step.run_id == self.id, Step.node > 0).order_by(col(Step.started_at))
         is_open = (col(Step.status) == "started") & col(Step.name).in_(_CALLS)
         work = {}

@@ -33,7 +33,7 @@ MOST_RESTARTS = 20
 MOST_CLOSING_SECONDS = 10.0
 """Seconds for a lab to close when its time is over, of those reserved for the exit."""
 _RECHECK_SECONDS = 5.0
-"""Seconds after which it is found out again how much time is left, as that depends on the machine's load."""
+"""Seconds between checks of the time left, which depends on the machine's load."""
 TRACE_CHARACTERS = 8_000
 _PLAIN_FEATURES_FROM = 900.0
 """Seconds of a run from which the portfolio is also fitted on the engine's own features."""

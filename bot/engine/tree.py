@@ -65,7 +65,6 @@ class Tree:
     """All nodes of a run so far, nodes in flight included, in the order of their ids."""
 
     nodes: tuple[NodeView, ...] = ()
-    """The scripts."""
     ensembles: tuple[NodeView, ...] = ()
     """Blends of scripts that may be submitted; they are never parents, and policies ignore them."""
     reproduced: tuple[NodeView, ...] = ()

@@ -249,9 +249,9 @@ class Executor:
         )
 
         async def run() -> ExecutionRecord:
-            request_run, outcome = await self._run(request, node, view, attempt, lease)
+            attempt_request, outcome = await self._run(request, node, view, attempt, lease)
             with self.stopwatch.measure("evaluation"):
-                return await self._score(node, view, data, request_run, outcome, reference)
+                return await self._score(node, view, data, attempt_request, outcome, reference)
 
         return await self.steps.once(EXECUTED, run, Key(node, view, attempt))
 
@@ -296,17 +296,17 @@ class Executor:
         """Run what is requested under an id of its own; again under another if the sandbox itself failed."""
         for try_number in range(1, _TRIES + 1):
             id = _execution_id(node, view, attempt, try_number)
-            request_run = replace(request, execution_id=id, out=self.folder.executions / id)
+            attempt_request = replace(request, execution_id=id, out=self.folder.executions / id)
             given_lease = None if given_lease is None or given_lease.lost else given_lease
             new_lease = self.leasing.hold_idle() if request.idle else self.leasing.hold()
             async with new_lease if given_lease is None else nullcontext(given_lease) as lease:
-                request_run = self.leasing.leased(request_run, lease)
-                gpu_seconds = request_run.limits.seconds * len(request_run.lease.gpus)
+                attempt_request = self.leasing.leased(attempt_request, lease)
+                gpu_seconds = attempt_request.limits.seconds * len(attempt_request.lease.gpus)
                 async with self.spending.reserve(executions=1, gpu_seconds=gpu_seconds) as reservation:
-                    meter = ExecutionMeter(reservation, self.run_id, request_run, node)
-                    outcome = await self._run_once(request_run, node, view, meter)
+                    meter = ExecutionMeter(reservation, self.run_id, attempt_request, node)
+                    outcome = await self._run_once(attempt_request, node, view, meter)
             if outcome.reason is not ExitReason.INFRASTRUCTURE:
-                return request_run, outcome
+                return attempt_request, outcome
         reason = outcome.detail or "the sandbox gave no reason"
         raise InfrastructureFailure(f"the sandbox, not the script, failed {_TRIES} times: {reason}")
 

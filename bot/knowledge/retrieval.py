@@ -138,7 +138,8 @@ class Retriever:
             entries = list[Entry]()
             for times in sorted({times_shown[entry.id] for entry in pool}):
                 level = [entry for entry in pool if times_shown[entry.id] == times]
-                entries += await rank_entries(level, labels, query, self.similarity, limit - len(entries))
+                if len(entries) < limit:
+                    entries += await rank_entries(level, labels, query, self.similarity, limit - len(entries))
             return RetrievedEntries(tuple(entries))
 
         def save(tx: Transaction, result: RetrievedEntries) -> None:

@@ -88,6 +88,7 @@ def _blocker_for(shared: Shared, slug: str, question: Question) -> tuple[Prepara
         "by": proposal.reader,
         "quotes": proposal.quotes,
         "command": command if proposal.values else "",
+        "choices": list(proposal.choices),
     }
     notice = Notice("problem.card", slug, facts)
     if not proposal.values:

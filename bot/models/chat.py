@@ -67,7 +67,10 @@ class ChatClient:
                 still be answered.
             ModelUnavailable: no connection, or one that broke.
         """
-        now, key = asyncio.get_running_loop().time, _digest(payload)
+        now, key = (
+            asyncio.get_running_loop().time,
+            hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).digest(),
+        )
         self._given_up = {endpoint_way: until for endpoint_way, until in self._given_up.items() if until > now()}
         if (until := self._given_up.get(key)) is not None:
             wait = until - now()
@@ -163,10 +166,7 @@ class _BoundedStream(AsyncByteStream):
             async for part in stream_parts:
                 part = part if self._start else part.removeprefix(BOM_UTF8)
                 self._start = self._start or part.lstrip()[:1]
-                self.whole += part if self._start in (b"{", b"e") else b""
+                is_error = self._start == b"e" and b"error:".startswith((self.whole + part).lstrip()[:6])
+                self.whole = self.whole + part if self._start == b"{" or is_error else b""
                 yield part
             yield b"\n\n"
-
-
-def _digest(payload: dict[str, Any]) -> bytes:
-    return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).digest()

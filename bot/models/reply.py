@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AliasChoices, AliasPath, BaseModel, Field, ValidationError
+from pydantic import AliasChoices, AliasPath, BaseModel, Field, ValidationError, model_validator
 
 from bot.models import Message, Usage
 from bot.models.commands import command_in
@@ -49,7 +49,12 @@ _Tokens = Annotated[int, Field(ge=0, le=_MOST_TOKENS)]
 
 
 class _Usage(BaseModel):
-    """The tokens that an endpoint reports; servers leave many fields out, and add others."""
+    """The tokens that an endpoint reports; servers leave many fields out or empty, and add others."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty(cls, fields: Any) -> Any:
+        return {name: value for name, value in fields.items() if value} if isinstance(fields, dict) else fields
 
     prompt_tokens: _Tokens | None = Field(None, validation_alias=AliasChoices("prompt_tokens", "input_tokens"))
     completion_tokens: _Tokens | None = Field(None, validation_alias=AliasChoices("completion_tokens", "output_tokens"))

@@ -7,6 +7,8 @@ from typing import Any
 from bot.models.conventions import REASONING_FIELDS, REASONING_PARTS
 
 Json = dict[str, Any]
+_SUCCESS = re.compile(r"(?i)0|2\d\d|true|ok|success\w*|processing|queued|in[_ ]progress|running|completed?")
+"""Codes and states of events that are no errors."""
 _FINISHES = {
     "length": re.compile(r"length|max_?tokens|token_limit|context_window"),
     "content_filter": re.compile(
@@ -151,7 +153,8 @@ def error_in(content: object) -> object:
         return fields.get("error")
     objects = [fields, *(item for value in fields.values() for item in object_list(value))]
     words, codes = ("message", "msg", "status_msg"), ("code", "status", "status_code")
-    return next((o for o in objects if any(text_value(o.get(w)) for w in words) and any(o.get(c) for c in codes)), None)
+    failed = (o for o in objects if any(o.get(c) and not _SUCCESS.fullmatch(str(o[c])) for c in codes))
+    return next((o for o in failed if any(text_value(o.get(w)) for w in words)), None)
 
 
 def text_value(value: object) -> str:

@@ -70,7 +70,7 @@ class Setup:
         configuration = configuration.model_copy(update={"fleet": configuration.fleet.at(fleet)})
         options = run_options(configuration, chosen_options, usual)
         if options.time < min_seconds:
-            raise UsageError(f"--time {options.time:g}s is too short: must be at least {min_seconds:g}s")
+            raise UsageError(f"a time limit of {options.time:g} s is too short: it must be at least {min_seconds:g} s")
         if options.notes is not None and not options.notes.is_dir():
             raise UsageError(f"--notes {options.notes}: folder not found")
         models = models or ModelSettings(Environment.read(), configuration.models)

@@ -218,8 +218,9 @@ def not_its_own(baselines: int, constants: int) -> str:
 
 def origin(result: RunResult) -> str:
     """Name what was submitted if it is the engine's baseline or a constant; else empty."""
-    names = ((result.baseline_submitted, "the engine's baseline"), (result.constant_submitted, "a constant"))
-    return ", ".join(name for is_true, name in names if is_true)
+    if result.baseline_submitted:
+        return "the engine's baseline"
+    return "a constant" if result.constant_submitted else ""
 
 
 def verdict(result: RunResult) -> str:

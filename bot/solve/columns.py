@@ -121,8 +121,7 @@ def _holds_values(table: UserTable, name: str) -> bool:
     return bool(values) and not (len(values) == 1 and values <= NA_WORDS)
 
 
-def _numbers_rows(table: UserTable, name: str) -> bool:
-    """Whether an unnamed column counts rows, as pandas writes it."""
+def _numbers_rows(table: UserTable, name: str) -> bool:  # as pandas writes it
     return name.startswith("Unnamed: ") and all(cell == str(row) for row, cell in enumerate(table.column(name)))
 
 

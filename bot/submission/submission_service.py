@@ -213,7 +213,7 @@ class SubmissionService:
         return None
 
     def _baseline_may_wait(self, state: SubmissionState, scores: Mapping[int, float]) -> bool:
-        """Return whether better files than the baseline's can be expected before you are asked to approve that one."""
+        """Return whether the baseline is not offered yet: until the last day, as long as nothing else has a score."""
         if self._settings.approve == "auto" or state.deadline is None or self._now() > state.deadline - _LAST_DAY:
             return False
         return scores.keys() == {BASELINE}

@@ -17,7 +17,6 @@ class ScriptTimes:
     """Expected times of the next script (seconds), and the number of parallel ones."""
 
     limit: float
-    """Its time limit."""
     answer: float
     """To write it."""
     shortest: float

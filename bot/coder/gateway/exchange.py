@@ -160,7 +160,11 @@ class Exchange:
                     raise ModelUnavailable(f"the answer was stopped: it exceeded the limit of {self._most} tokens")
 
     async def _event(self, event: bytes, data: Json | None) -> None:
-        if not self.begun and data is not None and (error := _error(data)):
+        if (
+            not self.begun
+            and data is not None
+            and (error := data.get("error") or (data.get("type") == "error" and data))
+        ):
             raise Rejected(status_inside(error), {"error": error}, {})
         if data is not None:
             self._dialect.event(self._heard, data)
@@ -210,8 +214,3 @@ def _data(event: bytes) -> Json | None:
     except ValueError:
         return None
     return data if isinstance(data, dict) else None
-
-
-def _error(data: Json) -> object:
-    """Return the error that an event holds in place of an answer."""
-    return data.get("error") or (data if data.get("type") == "error" else None)

@@ -73,7 +73,6 @@ class LabTask(TemplatePrompt[None]):
     fits: bool
     """Whether the engine fits its portfolio on a coder's features."""
     seconds: float
-    """Of the lab."""
     turns: int
     command_seconds: float
     """Time limit of a command."""

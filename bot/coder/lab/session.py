@@ -54,9 +54,7 @@ class AgentSession:
     context: RunContext
     coder: OwnCoder
     number: int
-    """Of the lab."""
     folder: Path
-    """Of the lab."""
     prompt: str
     """The text of TASK.md."""
     alone: bool

@@ -16,7 +16,6 @@ class OpenedLab:
 
     head: tuple[Message, ...]
     known_items: tuple[Item, ...]
-    """The dated things in it."""
     ends_at: float
     """Seconds of the run's time."""
     seconds: float

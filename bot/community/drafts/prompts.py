@@ -131,7 +131,6 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     knowledge: str = ""
     """Quoted entries of the knowledge base: papers, or tricks and lessons for a draft that extends a script."""
     entries: tuple[Item, ...] = ()
-    """The items of these entries."""
 
     def parse(self, text: str) -> DraftsAnswer:
         """Read the JSON answer; raises Unparsable with the rule that it breaks."""

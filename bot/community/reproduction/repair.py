@@ -30,7 +30,6 @@ class RepairKernel(TemplatePrompt[str]):
     trace: str
     """The end of its output."""
     seconds: float
-    """Its time limit."""
 
     def parse(self, text: str) -> str:
         """Read the fenced script; raises Unparsable if there is none that compiles."""

@@ -66,7 +66,6 @@ class NodeScore:
     predictions: str | None = None
     """Of the validation rows."""
     submission: str | None = None
-    """Of the test rows."""
     oof: str | None = None
     """Of the training rows, out of fold."""
     guards: tuple[GuardFinding, ...] = ()

@@ -161,6 +161,7 @@ class WorkerProcess:
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, self._nice)
                 Path(f"/proc/{self._process.pid}/autogroup").write_text(str(self._nice))
+        self._measured = (0, 0)
         self._drain = asyncio.create_task(self._keep_stderr(self._process))
 
     async def _keep_stderr(self, process: asyncio.subprocess.Process) -> None:

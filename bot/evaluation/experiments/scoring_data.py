@@ -42,7 +42,6 @@ class TrainingRows:
     answer: Numbers
     """Which of the answers to its line each row is, from 0."""
     fold: Numbers
-    """The fold of each row."""
 
     @property
     def several(self) -> bool:

@@ -263,7 +263,7 @@ def _choose(layout: Layout, view: ViewKind, split: RowSplit, seed: int) -> tuple
         return ViewRows(train, rows, sorted(holdout + final)), split.note
     if view == "sealed":
         few = _sealed_validation_rows(layout, split, seed)
-        return ViewRows(_without(few, layout), few, ()), split.note
+        return ViewRows(sorted(set(range(len(layout.ids))).difference(few)), few, ()), split.note
     if view == "trial":
         few = _sealed_validation_rows(layout, split, seed)
         units = list(rows_by(train, (lambda row: row) if layout.groups is None else layout.groups.__getitem__).values())
@@ -283,10 +283,6 @@ def _sealed_validation_rows(layout: Layout, split: RowSplit, seed: int) -> list[
     """
     askable = _askable(layout, split.rows("holdout", "final"), seeded(seed, VERSION, "rows of holdout"))
     return _with_groups(layout, askable[: min(SEALED_VALIDATION, max(3, len(layout.ids) // 100))], askable)
-
-
-def _without(rows: Sequence[int], layout: Layout) -> list[int]:
-    return sorted(set(range(len(layout.ids))).difference(rows))
 
 
 def _with_groups(layout: Layout, sample: list[int], rows: Sequence[int]) -> list[int]:

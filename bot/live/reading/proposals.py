@@ -46,18 +46,20 @@ class CardProposal(ClosedModel):
 
 
 def propose(tx: Transaction, competition: str, proposal: CardProposal) -> None:
-    """Record a proposal, if it is not the last one already."""
-    data = proposal.model_dump(mode="json")
-    if _last(tx.session, _PROPOSED, competition) != data:
-        tx.record(_PROPOSED, run_id=NO_RUN, competition=competition, proposal=data)
+    """Record a proposal, unless it waits for an answer already."""
+    if unanswered(tx.session, competition) != proposal:
+        tx.record(_PROPOSED, run_id=NO_RUN, competition=competition, proposal=proposal.model_dump(mode="json"))
 
 
 def confirm(tx: Transaction, competition: str, confirmer: str, choice: str = "") -> CardProposal:
-    """Record that the owner confirms the last proposal, or one of its choices. Raises UsageError: there is none."""
+    """Record that the owner confirms the last proposal, or one of its choices. Raises UsageError: there is no such thing."""
     data = (_last(tx.session, _PROPOSED, competition) or {}) | {"choices": {}}
     if choice:
         proposal = unanswered(tx.session, competition)
-        data |= {"values": None if proposal is None else proposal.choices.get(choice), "reader": confirmer}
+        values = None if proposal is None else proposal.choices.get(choice)
+        if values is None:
+            raise UsageError(f"{choice!r} is no answer to the present question on {competition}: look at it again")
+        data |= {"values": values, "reader": confirmer, "quotes": [], "note": ""}
     if not data.get("values"):
         raise UsageError(f"no task spec has been proposed for {competition}; `bot status` shows what is missing")
     if _last(tx.session, _CONFIRMED, competition) != data:

@@ -64,7 +64,7 @@ def run_bench(plan: Path, file: Path | None, fleet: str | None, *, dry_run: bool
     if missing := left_to_do(planned.runs):
         console.print(f"{len(missing)} of {len(planned.runs)} runs remain: run this again to continue", highlight=False)
     if not json and len(missing) < len(planned.runs):
-        print_comparison(compare(read_runs([planned.out]), planned.plan.compared_pairs))
+        print_comparison(compare(read_runs([planned.out]), planned.plan.compared_pairs, planned.plan.comparison_count))
     raise typer.Exit(max(*statuses, 1 if missing else 0))
 
 

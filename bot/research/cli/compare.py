@@ -36,7 +36,7 @@ def compare(
     Example: bot compare runs --html comparison.html
     """
     read = read_runs(runs)
-    comparison = compared(read, () if plan is None else _planned(plan))
+    comparison = compared(read, *(() if plan is None else _planned(plan)))
     if html is not None:
         _write(html, render(comparison))
     if reports is not None:
@@ -48,11 +48,11 @@ def compare(
         print_comparison(comparison)
 
 
-def _planned(plan: Path) -> Planned:
+def _planned(plan: Path) -> tuple[Planned, int]:
     from bot.configuration.reading import read_toml  # here: without a plan they are not needed, and slow to load
     from bot.research.bench.plan import BenchPlan, contradictions
 
-    return read_toml(plan, BenchPlan, contradictions)[0].compared_pairs
+    return (bench := read_toml(plan, BenchPlan, contradictions)[0]).compared_pairs, bench.comparison_count
 
 
 def print_comparison(comparison: Comparison) -> None:

@@ -76,8 +76,8 @@ Planned = Collection[frozenset[tuple[str, tuple[str, ...]]]]
 """Pairs of agents, each with its variant."""
 
 
-def compare(runs: Runs, planned: Planned = ()) -> Comparison:
-    """Compare finished replays: all pairs, or the planned ones, for which alone chances are then corrected."""
+def compare(runs: Runs, planned: Planned = (), planned_count: int = 0) -> Comparison:
+    """Compare finished replays: all pairs, or the planned ones, over all models; chances are corrected for as many at least."""
     shared = runs.shared_by(runs.contenders)
     cells = shared or runs.cells
     rows = sorted(
@@ -95,7 +95,7 @@ def compare(runs: Runs, planned: Planned = ()) -> Comparison:
             medals = difference(paired_differences(runs.cells, first, second, any_medal))
             pairs.append((first, second, difference(differences), medals))
     # A plan that is half done is corrected for all of its pairs, so that its last runs make no difference.
-    comparisons = max(len(pairs), len(planned) * len({c.model for c in runs.contenders}))
+    comparisons = max(len(pairs), len(planned), planned_count)
     chances = corrected([d.chance for _, _, d, _ in pairs], comparisons)
     return Comparison(
         runs,
@@ -113,7 +113,7 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
     if not whole and len(runs.contenders) > 1:
         yield "No combination of competition and seed was run by all contenders, so the figures come from different competitions"
     elif used_count < len(all_results):
-        yield f"The comparison omits {plural(len(all_results) - used_count, 'run')}, which some contenders have no pair for"
+        yield f"The comparison omits {plural(len(all_results) - used_count, 'run')}, as not all contenders have a pair"
     yield from runs.incomplete
     limits = {duration(result.time_limit) for result in all_results if result.time_limit is not None}
     if len(limits) > 1:

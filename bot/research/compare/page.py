@@ -114,6 +114,6 @@ def _medals(results: list[RunResult]) -> str:
     counts = [f"{won.count(medal)} {medal}" for medal in ("gold", "silver", "bronze") if medal in won]
     baselines = sum(result.baseline_submitted for result in results)
     invalid = sum(not result.valid_submission for result in results) - baselines
-    constants = sum(result.constant_submitted for result in results)
+    constants = sum(result.constant_submitted and not result.baseline_submitted for result in results)
     failures = ((invalid, "invalid"), (baselines, "baseline"), (constants, "constant"))
     return ", ".join([*counts, *(f"{count} {kind}" for count, kind in failures if count)])

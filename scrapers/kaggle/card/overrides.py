@@ -65,11 +65,11 @@ class CardOverrides(ClosedModel):
     )
 
     def over(self, read: "CardOverrides") -> "CardOverrides":
-        """Return both, these keys first; of the metric and of the columns only one speaks, but a mere direction completes it."""
+        """Return both, these keys first; of the metric and of the columns only one speaks, but a direction completes a grader."""
         stated = {name: value for name in CardOverrides.model_fields if (value := getattr(self, name)) is not None}
         remaining = read.model_dump(exclude_none=True, exclude=set(stated))
         for group in _FIELD_GROUPS:
-            if stated.keys() & group and remaining.keys() & group != {"direction"}:
+            if stated.keys() & group and not (self.grader and remaining.keys() & group == {"direction"}):
                 remaining = {name: value for name, value in remaining.items() if name not in group}
         return CardOverrides(**remaining | stated)
 

@@ -22,7 +22,7 @@ def test_a_question_is_one_sentence_and_leaves_nothing_behind(tmp_path: Path) ->
 
 def test_less_time_than_a_search_takes_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["solve", str(tmp_path), "--time", "59s"])
-    assert str(done.exception) == "--time 59s is too short: must be at least 60s"
+    assert str(done.exception) == "a time limit of 59 s is too short: it must be at least 60 s"
 
 
 @pytest.mark.integration  # several seconds of reading

@@ -15,6 +15,7 @@ from bot.engine.families import FAMILIES, families, families_in, families_of, no
         ("from xgboost import *\nfit()", {"xgboost"}),
         ("import importlib\nmodel = importlib.import_module('catboost')", {"catboost"}),
         ("from models import LGBMRegressor\nLGBMRegressor().fit(X, y)", {"lightgbm"}),
+        ("import importlib, lightgbm\nimportlib.import_module('.models', __package__)\nlightgbm.cv({})", {"lightgbm"}),
         # What is named but not used.
         ("import xgboost as xgb\nimport lightgbm as lgb\nlgb.cv({})", {"lightgbm"}),
         ("# was LGBMClassifier\n'''CatBoostRegressor'''\nname = 'XGBClassifier'\nx = 1", set()),

@@ -8,6 +8,7 @@ import pytest
 
 from bot.models import CallLimits, Completion, Usage
 from bot.models.passing import PROBE
+from bot.models.streamed_answer import error_in
 from state.errors import (
     EmptyAnswer,
     EndpointBusy,
@@ -42,10 +43,11 @@ async def test_answer_comes_with_its_text_tokens_and_cost() -> None:
         ({"prompt_tokens_details": {"cached_tokens": 40}}, 40),
         ({"prompt_cache_hit_tokens": 40, "prompt_cache_miss_tokens": 60}, 40),
         ({"cache_read_input_tokens": 40, "prompt_tokens_details": {"cached_tokens": None}}, 40),
+        ({"cache_read_input_tokens": 0, "prompt_tokens_details": {"cached_tokens": 40}}, 40),
         ({"prompt_tokens_details": {"cached_tokens": 400}}, 100),
         ({"prompt_tokens_details": None}, 0),
     ],
-    ids=["openai", "deepseek", "anthropic", "more-than-sent", "none"],
+    ids=["openai", "deepseek", "anthropic", "zero-under-one-name", "more-than-sent", "none"],
 )
 async def test_cached_tokens_are_read_under_each_name(named: dict[str, object], cached: int) -> None:
     usage = {"prompt_tokens": 100, "completion_tokens": 20, **named}
@@ -335,6 +337,13 @@ async def test_error_in_the_clothes_of_an_answer_has_the_class_of_its_code() -> 
         assert (await ask(endpoint)).answer.value == 7
     with ScriptedEndpoint([Reply(body=wrong)]) as endpoint, pytest.raises(ModelMisconfigured):
         await ask(endpoint)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"code": 200, "message": "ok"}, {"type": "ping", "status": "processing", "message": "queued"}]
+)
+def test_words_on_success_or_progress_are_no_error(fields: dict[str, object]) -> None:
+    assert error_in(fields) is None
 
 
 async def test_tokens_that_are_not_reported_are_estimated() -> None:

@@ -27,7 +27,14 @@ DAY = {"name": "wine", "rank": 3, "teams": 100, "best_score": 0.25, "nodes": 1, 
 DAY |= {"days_left": 3.5, "scores": [0.125, 0.25]}
 URL = "https://www.kaggle.com/competitions/wine/rules"
 RULES = {"url": URL, "command": "bot approve wine --rules", "page": True, "note": "", "silent": ("sharing",)}
-CARD = {"file": "bot.toml", "lines": ('metric = "rmse"', 'id_column = "a"'), "note": "", "by": "", "quotes": ()}
+CARD = {
+    "file": "bot.toml",
+    "lines": ('metric = "rmse"', 'id_column = "a"'),
+    "note": "",
+    "by": "",
+    "quotes": (),
+    "choices": (),
+}
 DATA = {"folder": "/runs/wine", "fetched_at": T, "files_before": 3, "bytes_before": 1000, "files": 4, "bytes": 1200}
 SPENT = {"level": "day", "period": "2026-01-02", "what": "money", "share": 100, "spent": "5.0 USD", "cap": "5.0 USD"}
 FACTS: list[tuple[str, dict[str, Any]]] = [

@@ -265,7 +265,7 @@ def test_an_untrusted_model_is_not_put_into_a_process_unasked(bot: Bot, tiny: Pa
     ("option", "value", "word"),
     [
         ("--time", "soon", "--time"),
-        ("--time", "5s", "at least 10s"),
+        ("--time", "5s", "at least 10 s"),
         ("--cutoff", "yesterday", "--cutoff"),
         ("--agent", "cleverest", "--agent"),
     ],

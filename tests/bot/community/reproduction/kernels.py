@@ -240,7 +240,8 @@ if __name__ == '__main__':
     ),
     Kernel(
         "compressed-and-leaves-early",
-        f"import sys, os\nos.chdir('/kaggle/working')\n{_READ}{_FIT}"
+        f"import sys, os, zipfile\nos.chdir('/kaggle/working')\n{_READ}{_FIT}"
+        "zipfile.ZipFile('weights.zip', 'w').writestr('weights.bin', b'\\xff' * 200_000)\n"
         "pd.DataFrame({'id': test['id'], 'label': p}).to_csv('sub.csv.gz', index=False, compression='gzip')\nsys.exit(0)\n",
         "ran",
     ),

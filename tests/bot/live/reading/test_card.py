@@ -14,7 +14,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.engine.services import SharedServices
 from bot.live.preparation import PreparationBlocker, PreparedTask, prepare
 from bot.live.reading.card import ReadCard
-from bot.live.reading.proposals import confirm, unanswered
+from bot.live.reading.proposals import confirm, propose, unanswered
 from bot.live.reading.quotes import ReadPage
 from bot.live.services import Shared
 from bot.models.sections import ModelsSection
@@ -145,13 +145,16 @@ async def test_a_reading_that_the_leaderboard_contradicts_is_not_proposed(tmp_pa
                 assert question is not None and objection in question.note and QUOTE in question.note
                 assert next(iter(question.choices)) == "roc_auc" and {"log_loss", "rmse"} < question.choices.keys()
                 assert "accuracy" not in question.choices, "its scores would fall"
-                with pytest.raises(UsageError, match="no task spec has been proposed"):
+                with pytest.raises(UsageError, match="is no answer to the present question"):
                     confirm(tx, SLUG, "ada", "accuracy")
                 confirm(tx, SLUG, "ada", "log_loss")
                 assert unanswered(tx.session, SLUG) is None
             task = await prepare(here, SLUG, OWN)
             assert isinstance(task, PreparedTask) and task.card.metric.name == "log_loss"
-            assert task.card.sources["metric"].startswith("ada says so")
+            assert QUOTE not in task.card.sources["metric"], "it spoke for another"
+            with here.store.write() as tx:
+                propose(tx, SLUG, question)
+                assert unanswered(tx.session, SLUG) == question, "it is open again"
 
 
 async def test_the_direction_of_an_own_grader_is_chosen(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_figures_are_of_what_all_agents_ran_and_equal_scores_share_a_rank() -> N
     assert rows["solo"].valid == 0
     assert rows["comind"].seconds_to_bronze == 120.0
     assert rows["aide"].seconds == 100.0
-    assert found.cautions == ("The comparison omits 2 runs, which some contenders have no pair for",)
+    assert found.cautions == ("The comparison omits 2 runs, as not all contenders have a pair",)
     of_two = next(pair for pair in found.pairs if {pair.first.agent, pair.second.agent} == {"comind", "aide"})
     assert of_two.win_rate.pairs == 2, "a pair needs only its two"
     assert of_two.win_rate.mean == pytest.approx(0.1 if of_two.first.agent == "aide" else -0.1)
