@@ -56,14 +56,12 @@ def outcome_line(result: RunResult | Failed) -> str:
     """Return the outcome of a run, or its error, in one line."""
     if isinstance(result, Failed):
         return f"{result.status}: {result.error}"
-    name = origin(result)
     if result.own_data:
         outcome = verdict_of(result).removesuffix(".")
-    elif result.baseline_submitted:
+    elif name := origin(result):
         outcome = f"no submission of its own, only {name}"
     elif result.valid_submission:
-        medal_text = f"{result.medal or 'no'} medal"
-        outcome = ", ".join(filter(None, (f"beats {percent(result.win_rate)} of the teams", medal_text, name)))
+        outcome = f"beats {percent(result.win_rate)} of the teams, {result.medal or 'no'} medal"
     else:
         outcome = f"no valid submission: {result.message or result.prediction_note}"
     return f"{outcome}; {duration(result.wall_seconds)}, {money(result.llm.cost_usd)}"

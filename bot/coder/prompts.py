@@ -19,8 +19,6 @@ from state.errors import Unparsable
 
 PLAN_CHARACTERS = 4_000
 _HEADING = re.compile(r"\A[#*\s]*plan\b[:*\s]+", re.IGNORECASE)
-
-
 INFER_MARK = "# infer.py"
 """The first line of the script that predicts in a notebook, by which it is told from the one that trains."""
 
@@ -65,7 +63,7 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     shown_scripts: int = 3
     """How many of the attempts are shown with their code, the newest."""
     alone: bool = False
-    """Whether it is written as in CoMind's paper: one pipeline, without a comparison of several."""
+    """Whether it is written as in the papers: one pipeline, without a comparison of several."""
     planned: bool = False
     """Whether `draft` is a plan that the script carries out."""
     codebase_infer: str | None = None

@@ -200,6 +200,8 @@ class RunResult(LiveGrade):
     """Of all that predicts something else, the best by its hold-out score and one standard error; of a replay alone."""
     baseline_submitted: bool = False
     """Whether what was submitted is the engine's work alone: its baseline, or an ensemble of its own models."""
+    code_length: int | None = None
+    """Characters of the agent's scripts behind a valid submission; None: there is none, or it is not the agent's own work."""
     self_reported: str | None = None
     """Why validation scores are those that scripts printed; None: the evaluator computed them."""
     validation_score: float | None
@@ -272,22 +274,24 @@ class RunResult(LiveGrade):
         return self.status == "running"
 
     @property
-    def constant_submitted(self) -> bool:
-        """Whether what was submitted predicts the same for all rows."""
-        return self.prediction_source is not None and any(
-            finding.guard == "constant" and finding.node == self.chosen_node and finding.verdict == "suspicious"
-            for finding in self.guards
-        )
+    def not_its_own(self) -> Literal["baseline", "constant"] | None:
+        """What was submitted instead of the agent's own work: a constant, whoever made it, or else the engine's work."""
+        findings = {(finding.guard, finding.node, finding.verdict) for finding in self.guards}
+        if self.prediction_source is not None and ("constant", self.chosen_node, "suspicious") in findings:
+            return "constant"
+        return "baseline" if self.baseline_submitted else None
 
     @property
     def own_work(self) -> "RunResult":
-        """What the agent achieved itself: nothing if the engine's baseline was submitted."""
-        if not self.baseline_submitted:
+        """What the agent achieved itself: no submission if there is none of its own work."""
+        if self.not_its_own is None:
             return self
-        medals = dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), False)
-        missing = dict.fromkeys(("score", "seconds_to_bronze"), None)
-        curves = {"best_over_time": (), "best_over_money": ()}
-        return self.model_copy(update={"valid_submission": False, "win_rate": 0.0, **medals, **missing, **curves})
+        medals = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median")
+        absent = dict.fromkeys((*medals, "submission_exists", "valid_submission"), False)
+        unknown = dict.fromkeys(("score", "code_length", "seconds_to_bronze"))
+        return self.model_copy(
+            update={"win_rate": 0.0, "best_over_time": (), "best_over_money": (), **absent, **unknown}
+        )
 
     @property
     def doubts(self) -> tuple[NodeFinding, ...]:

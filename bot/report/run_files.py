@@ -15,7 +15,7 @@ from bot.engine.attempts import blend_of, load_tree
 from bot.engine.context import RunContext
 from bot.engine.experiment import PLAIN_NOTE, experiments_in
 from bot.engine.run_record import RunRecord
-from bot.engine.tree import BASELINE, NodeView, Tree
+from bot.engine.tree import NodeView, Tree
 from bot.evaluation.answers import GradeReport, HiddenScore
 from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.client.worker import Worker
@@ -46,11 +46,9 @@ class EndedRun:
     sandbox: SandboxDescription
     stopwatch: Stopwatch
     status: str
-    """As `RunResult.status`."""
     stopped_by: str | None = None
     misconfigured: bool = False
     variant: tuple[str, ...] = ()
-    """As `RunResult.variant`."""
     dated_at_deadline: Mapping[str, int] | None = None
     """Posts by kind without a time of their own, which were dated at the deadline on import; None: there were none."""
 
@@ -75,8 +73,10 @@ async def write_run_files(run: EndedRun, final: FinalSubmission, graded: GradedR
     context, folder = run.context, run.folder
     write_lines(folder.events, context.store.export_events(context.run_id))
     write_lines(folder.prompts, calls(context.store, context.run_id))
-    write_solution(context, final, folder.solution)
+    length = write_solution(context, final, folder.solution)
     result = await _result(run, final, graded, worker)
+    if result.valid_submission and result.not_its_own is None:
+        result = result.model_copy(update={"code_length": length or None})
     write_result(folder, result)  # the page is made from it
     context.say("writing the report")
     page_error = None
@@ -127,7 +127,8 @@ async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun
         holdout = _hidden(graded, node) if final.source == "refit" else None
         lost = None if hidden is None or holdout is None else context.card.oriented(holdout - hidden)
         new_bests = gains(record, graded.nodes, {candidate.id for candidate in tree.candidates()})
-        engines = {BASELINE, *(e.node for e in experiments_in(session, run.id) if e.note == PLAIN_NOTE)}
+        engines = {node.id for node in tree.nodes if node.baseline}
+        engines |= {e.node for e in experiments_in(session, run.id) if e.note == PLAIN_NOTE}
         late_findings = tuple(NodeFinding(**asdict(finding), node=node) for finding in graded.findings)
         return RunResult(
             **grade,

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from bot.engine.attempts import blend_of, code
+from bot.engine.attempts import blend_of, code, infer_code
 from bot.engine.context import RunContext
 from bot.engine.experiment import all_experiments
+from bot.engine.tree import BASELINE
 from bot.evaluation.answers.blends import BlendRecipe, FittedBlend
 from bot.submission.final_submission import FinalSubmission
 
@@ -51,9 +52,6 @@ _METHODS = {
     "fusion": "each row's items, ranked by their weighted positions in the lists",
 }
 
-
-_TIES = " Some columns are then binned into levels with the same frequencies as the labels (`ties`)."
-
 _OF_EXPERIMENTS = """# Solution: {subject}
 
 {made}
@@ -73,13 +71,13 @@ The ensemble method is `{space}`: {how}{free}. {calibration} `recipe.json` has t
 """
 
 
-def write_solution(context: RunContext, final: FinalSubmission, folder: Path) -> None:
-    """Write the script, or a blend's, and a README, even if the chosen node was not submitted; without one, write nothing."""
+def write_solution(context: RunContext, final: FinalSubmission, folder: Path) -> int:
+    """Write the chosen node's script, or a blend's, and a README; return the characters of the agent's code, equal texts once."""
     if final.node is None:
-        return
+        return 0
     folder.mkdir(exist_ok=True)
-    if context.experiments is not None and not context.needs_scripts and _write_experiments(context, final, folder):
-        return
+    if not context.needs_scripts and (texts := _write_experiments(context, final, folder)) is not None:
+        return sum(map(len, texts))
     blended, nodes = blend_of(context.store, context.run_id, final.node), script_files(context, final.node)
     for node, name in nodes.items():
         (folder / name).write_text(code(context, node), encoding="utf-8")
@@ -96,6 +94,8 @@ def write_solution(context: RunContext, final: FinalSubmission, folder: Path) ->
         packages=", ".join(machine.packages),
     )
     _write_readme_and_recipe(folder, text, blended)
+    scripts = nodes.keys() - {BASELINE}
+    return sum(map(len, {text for node in scripts for text in (code(context, node), infer_code(context, node) or "")}))
 
 
 def _write_readme_and_recipe(folder: Path, text: str, blended: FittedBlend | None) -> None:
@@ -104,23 +104,24 @@ def _write_readme_and_recipe(folder: Path, text: str, blended: FittedBlend | Non
         (folder / "recipe.json").write_text(json.dumps(asdict(blended.recipe), indent=1) + "\n", encoding="utf-8")
 
 
-def _write_experiments(context: RunContext, final: FinalSubmission, folder: Path) -> bool:
-    """Write the files and commands of an experiment, or of an ensemble's, and of what they use; return whether it is one."""
+def _write_experiments(context: RunContext, final: FinalSubmission, folder: Path) -> set[str] | None:
+    """Write the files and commands of experiments and of what they use; return the agent's texts, None: scripts made it."""
     by_node = {experiment.node: experiment for experiment in all_experiments(context.store, context.run_id)}
     blended = None if final.node is None else blend_of(context.store, context.run_id, final.node)
     weights = {final.node: 1.0} if blended is None else blended.recipe.weights
     members = [by_node[node] for node in sorted(weights, key=lambda node: -abs(weights[node])) if node in by_node]
     if len(members) < len(weights):
-        return False
+        return None
     by_name = {experiment.name: experiment for experiment in by_node.values()}
     for experiment in members:
         members += [by_name[name] for name in experiment.uses if name in by_name and by_name[name] not in members]
-    rows = []
+    rows, texts = [], set[str]()
     for experiment in members:
         for name, sha in experiment.sources.items():
             target = folder / experiment.name / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(context.store.blob(sha))
+            target.write_bytes(content := context.store.blob(sha))
+            texts |= {content.decode()} if experiment.kind != "portfolio" else set()
         weight = f"{weights[experiment.node]:.4f}" if experiment.node in weights else "used by others"
         origin = f"`{experiment.retrain}`" if experiment.retrain else "no command"
         if experiment.kind == "portfolio":
@@ -135,7 +136,7 @@ def _write_experiments(context: RunContext, final: FinalSubmission, folder: Path
         packages=", ".join(context.machine.packages),
     )
     _write_readme_and_recipe(folder, text, blended)
-    return True
+    return texts
 
 
 def script_files(context: RunContext, node: int) -> Mapping[int, str]:
@@ -165,12 +166,14 @@ def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
     values = {name: ", ".join(f"{value:.6g}" for value in values) for name, values in recipe.calibration.items()}
     steps = "; ".join(f"{name}: {text}" for name, text in values.items())
     calibration = f"Calibration: {steps}." if steps else "The result is not calibrated."
+    if recipe.ties:
+        calibration += " Some columns are then binned into levels with the same frequencies as the labels (`ties`)."
     free = abs(sum(recipe.weights.values()) - 1) > 1e-6 or min(recipe.weights.values()) < 0
     return text.format(
         space=recipe.space,
         how=_METHODS[recipe.space],
         free=" (a weighted sum, not a mean: the weights include negative values or do not add up to 1)" if free else "",
-        calibration=calibration + (_TIES if recipe.ties else ""),
+        calibration=calibration,
         **facts,
     )
 

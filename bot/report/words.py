@@ -211,22 +211,20 @@ def beside_simple(result: RunResult) -> Iterator[str]:
 
 
 def not_its_own(baselines: int, constants: int) -> str:
-    """Write how many runs submitted the engine's baseline, and how many a constant; 0 if none did."""
+    """Write how many runs submitted the engine's baseline, and how many a constant instead; 0 if none did."""
     counts = ((baselines, "baseline"), (constants, "constant"))
     return ", ".join(f"{count} {kind}" for count, kind in counts if count) or "0"
 
 
 def origin(result: RunResult) -> str:
-    """Name what was submitted if it is the engine's baseline or a constant; else empty."""
-    if result.baseline_submitted:
-        return "the engine's baseline"
-    return "a constant" if result.constant_submitted else ""
+    """Name what was submitted if it is not the agent's own work; else empty."""
+    return {"baseline": "the engine's baseline", "constant": "a constant", None: ""}[result.not_its_own]
 
 
 def verdict(result: RunResult) -> str:
     """Sum up the run's outcome in one sentence, after one that names a constant."""
-    constant = "A constant was submitted: all rows have the same prediction. " if result.constant_submitted else ""
-    return constant + _verdict(result)
+    constant = "A constant was submitted: all rows have the same prediction. "
+    return (constant if result.not_its_own == "constant" else "") + _verdict(result)
 
 
 def _verdict(result: RunResult) -> str:

@@ -21,8 +21,6 @@ FEW_FOLDS = "few folds"
 """The one switch that is not a technique: three folds instead of six."""
 
 _IN_CODE = re.compile(r"^CONFIG = (\{\n.*?\n\})$", re.DOTALL | re.MULTILINE)
-
-
 Part = Literal["all", "train", "infer", "features"]
 
 

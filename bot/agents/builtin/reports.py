@@ -14,8 +14,6 @@ from bot.execution.task import TaskText
 
 _ROW = re.compile(r"^(\S.* on .*?\S) +(\d+\.\d+) +\d+\.\d+$", re.MULTILINE)
 _BLEND = re.compile(r"^blend: \d+\.\d+ of (.+)$", re.MULTILINE)
-
-
 ScoredT = TypeVar("ScoredT")
 
 

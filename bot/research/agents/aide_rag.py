@@ -25,8 +25,6 @@ _COMPARED_CHARACTERS = 1_000
 _QUERY = 3_000
 """Characters from the end of a script's output in the query."""
 _HEADING = "Summaries of community posts about this competition. Use what fits:"
-
-
 _TITLES_OFFERED, _POSTS_READ = StepKind("titles", tuple[str, ...]), StepKind("posts read", tuple[str, ...])
 """Steps with each node's choices and its picks, by item."""
 

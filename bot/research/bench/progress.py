@@ -75,7 +75,7 @@ def _figures(results: Sequence[RunResult | Failed], planned: int) -> tuple[str, 
         str(sum(r.valid_submission for r in finished)),
         percent(fmean(r.win_rate for r in finished)) if finished else NO_VALUE,
         str(sum(r.any_medal for r in finished)),
-        not_its_own(sum(r.baseline_submitted for r in finished), sum(r.constant_submitted for r in finished)),
+        not_its_own(*(sum(r.not_its_own == kind for r in finished) for kind in ("baseline", "constant"))),
         duration(sum(r.wall_seconds for r in finished)),
         money(sum(costs)) if len(costs) == len(finished) else money(None),
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import fmean, median
 
 from bot.report.result import RunResult
@@ -10,6 +11,8 @@ from bot.research.compare.runs import Cells
 from bot.research.contender import Contender
 
 Measure = Callable[[RunResult], float]
+win_rate: Measure = attrgetter("win_rate")
+any_medal: Measure = attrgetter("any_medal")
 
 
 @dataclass(frozen=True)
@@ -26,11 +29,11 @@ class Figures:
     medal: float
     above_median: float
     valid: float
-    """Submissions of the agent's own; the engine's baseline is none."""
+    """Submissions of the agent's own."""
     baselines: int
     """Runs that submitted the engine's baseline."""
     constants: int
-    """Runs that submitted a constant, the baseline's or the agent's."""
+    """Runs that submitted a constant, whoever made it."""
     usd: float | None
     """Of a run; None: a price is unknown."""
     tokens: float
@@ -46,16 +49,6 @@ class Figures:
     def not_its_own(self) -> str:
         """How many runs submitted the engine's baseline, and how many a constant."""
         return not_its_own(self.baselines, self.constants)
-
-
-def win_rate(result: RunResult) -> float:
-    """Return the share of teams that a run beats."""
-    return result.win_rate
-
-
-def any_medal(result: RunResult) -> float:
-    """Return 1 for a medal, else 0."""
-    return float(result.any_medal)
 
 
 def over_competitions(values: Iterable[tuple[str, float]]) -> float:
@@ -87,15 +80,15 @@ def figures(cells: Cells, contender: Contender) -> Figures:
         runs=len(results),
         rank=over_competitions((block[0], ranks(cell)[contender]) for block, cell in own_cells.items()),
         win_rate=mean(win_rate),
-        gold=mean(lambda result: float(result.gold_medal)),
+        gold=mean(attrgetter("gold_medal")),
         medal=mean(any_medal),
-        above_median=mean(lambda result: float(result.above_median)),
-        valid=mean(lambda result: float(result.valid_submission)),
-        baselines=sum(result.baseline_submitted for result in results),
-        constants=sum(result.constant_submitted for result in results),
+        above_median=mean(attrgetter("above_median")),
+        valid=mean(attrgetter("valid_submission")),
+        baselines=sum(result.not_its_own == "baseline" for result in results),
+        constants=sum(result.not_its_own == "constant" for result in results),
         usd=mean(lambda result: result.llm.cost_usd or 0.0) if all_known else None,
         tokens=mean(lambda result: float(result.llm.new_tokens)),
-        seconds=mean(lambda result: result.wall_seconds),
+        seconds=mean(attrgetter("wall_seconds")),
         bronze=len(to_bronze),
         seconds_to_bronze=median(to_bronze) if to_bronze else None,
     )

@@ -35,7 +35,6 @@ _SPENDING: Columns = (
     ("cost", lambda row: money(row.usd)),
     ("tokens", lambda row: integer(row.tokens)),
 )
-"""Columns of the CSV file, as `result.json` names them."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +109,6 @@ def _cells(comparison: Comparison, competition: str) -> list[Cell]:
 
 def _medals(results: list[RunResult]) -> str:
     """Write the medals of some runs, such as `2 silver, 1 bronze`, and how many submitted nothing valid or not their own."""
-    won = [result.medal for result in results if result.medal]
-    counts = [f"{won.count(medal)} {medal}" for medal in ("gold", "silver", "bronze") if medal in won]
-    baselines = sum(result.baseline_submitted for result in results)
-    invalid = sum(not result.valid_submission for result in results) - baselines
-    constants = sum(result.constant_submitted and not result.baseline_submitted for result in results)
-    failures = ((invalid, "invalid"), (baselines, "baseline"), (constants, "constant"))
-    return ", ".join([*counts, *(f"{count} {kind}" for count, kind in failures if count)])
+    kinds = [r.not_its_own or r.medal or ("" if r.valid_submission else "invalid") for r in results]
+    order = ("gold", "silver", "bronze", "invalid", "baseline", "constant")
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in order if kind in kinds)

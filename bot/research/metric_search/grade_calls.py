@@ -44,8 +44,6 @@ class FoundMetric:
 
 FindMetric = Callable[[MetricQuestion], FoundMetric]
 """Raises SnapshotError if the grader does not work, or contradicts the leaderboard."""
-
-
 _MEMORY = 12 * 1024**3
 _SECONDS, _MAX_SECONDS = 120.0, 600.0
 _SECONDS_A_MILLION = 60.0

@@ -53,6 +53,8 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(bot: Bot, comi
         assert (folder / name).stat().st_size > 0
     scripts = list((folder / "solution").glob("*.py"))
     assert scripts and all(one.stat().st_size > 0 for one in scripts), "one, or those of a blend"
+    own = {one.read_text() for one in scripts if one.name != "solution_1.py"}
+    assert result["code_length"] == sum(map(len, own)), "characters, without the engine's baseline"
     ids = [json.loads(line)["id"] for line in (folder / "events.jsonl").read_text().splitlines()]
     assert ids == list(range(1, len(ids) + 1))
     assert "CANARY" not in (folder / "prompts.jsonl").read_text()
@@ -199,7 +201,7 @@ def test_a_wrong_key_ends_the_run_with_the_baseline_and_status_2(bot: Bot, tiny:
     assert done.exit_code == 2
     assert "Incorrect API key" in result["stopped_by"]
     assert result["valid_submission"]
-    assert result["baseline_submitted"]
+    assert result["baseline_submitted"] and result["code_length"] is None
 
 
 def test_an_unknown_price_refuses_to_start_under_a_cap(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):

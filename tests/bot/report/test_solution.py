@@ -20,9 +20,10 @@ async def test_an_experiments_files_and_command_lie_there_with_those_that_it_use
         await log(three, "stack", 0.9, sources={"stack.py": "print(3)\n"}, uses=("trees",))
         node = experiments(context).by_name("stack").node
         folder = context.executor.folder.solution
-        write_solution(context, FinalSubmission(node, "experiment", "as it was logged"), folder)
+        length = write_solution(context, FinalSubmission(node, "experiment", "as it was logged"), folder)
         found = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
     assert found.keys() == {"README.md", "stack/stack.py", "trees/fit.py"}
+    assert length == len("print(3)\n" + "print(1)\n"), "without the experiment that is not used"
     assert (found["stack/stack.py"], found["trees/fit.py"]) == ("print(3)\n", "print(1)\n")
     assert "| stack | 1.0000 | lab 3 | no command |" in found["README.md"]
     assert "| trees | used by others | lab 2 | `python fit.py --all` |" in found["README.md"]

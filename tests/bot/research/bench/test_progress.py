@@ -63,6 +63,15 @@ def test_the_engines_baseline_counts_for_no_agent(place: Path) -> None:
     assert [cell.strip() for cell in row.split("│")[3:8]] == ["0", "0", "0.0%", "0", "1 baseline"]
 
 
+def test_a_constant_counts_for_no_agent_and_is_named(place: Path) -> None:
+    finding = {"guard": "constant", "verdict": "suspicious", "sentence": "all alike", "spoils": True, "node": 1}
+    bench = prepare_bench(planned(place), HERE, 0, NOW)
+    finish(bench, 0, baseline_submitted=True, prediction_source="refit", guards=[finding])
+    assert "comind: no submission of its own, only a constant; 9 min" in shown(bench, terminal=False)
+    *_, row = (line for line in shown(bench, terminal=True).splitlines() if line.startswith("│ comind  "))
+    assert [cell.strip() for cell in row.split("│")[3:8]] == ["0", "0", "0.0%", "0", "1 constant"]
+
+
 def test_while_runs_are_under_way_each_has_a_line(place: Path) -> None:
     bench = prepare_bench(planned(place), HERE, 0, NOW)
     finish(bench, 0)

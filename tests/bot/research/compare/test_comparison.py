@@ -8,7 +8,7 @@ from operator import attrgetter
 import pytest
 
 from bot.research.compare.comparison import Comparison, compare
-from bot.research.compare.page import outcomes_table, spent_table
+from bot.research.compare.page import outcomes_table, render, spent_table
 from bot.research.compare.plots import over_money, over_time
 from bot.research.compare.verdict import conclusion, points, verdict
 from tests.bot.research.compare.simulated import COMPETITIONS, bench, result, runs_of
@@ -90,7 +90,7 @@ def test_what_a_difference_needs_falls_with_its_size() -> None:
     assert needs[0] > needs[1] > needs[2] >= 6
 
 
-def test_the_engines_baseline_counts_as_no_submission_and_a_constant_is_named() -> None:
+def test_the_engines_baseline_and_a_constant_count_as_no_submission_and_are_counted() -> None:
     finding = {"guard": "constant", "verdict": "suspicious", "sentence": "all alike", "spoils": True, "node": 1}
     found = compare(
         runs_of(
@@ -101,10 +101,12 @@ def test_the_engines_baseline_counts_as_no_submission_and_a_constant_is_named() 
                     result(
                         "wine", "aide", 1, 0.7, baseline_submitted=True, prediction_source="refit", guards=[finding]
                     ),
+                    result("wine", "aide", 2, 0.95, prediction_source="refit", guards=[finding], code_length=9),
                     result("wine", "comind", 0, 0.4, prediction_source="refit"),
                     result(
                         "wine", "comind", 1, 0.4, prediction_source="refit", guards=[{**finding, "verdict": "passed"}]
                     ),
+                    result("wine", "comind", 2, 0.4, prediction_source="refit"),
                 ],
             )
         )
@@ -112,10 +114,11 @@ def test_the_engines_baseline_counts_as_no_submission_and_a_constant_is_named() 
     leader, other = found.rows
     assert (leader.contender.agent, leader.valid, leader.not_its_own) == ("comind", 1.0, "0")
     assert (other.win_rate, other.valid, other.medal, other.bronze) == (0.0, 0.0, 0.0, 0)
-    assert other.not_its_own == "2 baseline, 1 constant"
     for table in (outcomes_table(found), spent_table(found)):
-        assert [cells[table.columns.index("not its own")] for _, cells in table.rows] == ["0", "2 baseline, 1 constant"]
-    assert found.label(other.contender) == "aide [2 baseline, 1 constant]"
+        assert [cells[table.columns.index("not its own")] for _, cells in table.rows] == ["0", "1 baseline, 2 constant"]
+    assert found.label(other.contender) == "aide [1 baseline, 2 constant]"
+    assert "1 baseline, 2 constant</span>" in render(found), "in the cell of a competition, too"
+    assert not any(one.submission_exists or one.code_length for c, one in found.runs.results if c.agent == "aide")
     assert over_time(found)[1].points[-1][1] == 0.0
 
 
