@@ -2,20 +2,26 @@
 
 import math
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from statistics import fmean, stdev
 from typing import Any, Literal
 
 from bot.agents import AGENTS, agent_of
-from bot.report.result import RunResult
-from bot.report.words import NO_VALUE
+from bot.report.words import NO_VALUE, percent, score
 from bot.research.compare.comparison import Comparison
-from bot.research.compare.figures import mean_of, over_competitions, win_rate
 from bot.research.contender import Contender
 
 Mark = Literal["", "published", "ours"]
+Row = tuple[Mark, tuple[str, ...]]
+ColumnSource = tuple[Collection[str], str]
+"""Competitions, and a measure of the runs on them."""
+Columns = tuple[tuple[str, Mark], ...]
+Layout = tuple[Columns, list[Row]]
+Published = Mapping[str, Any]
+Values = Mapping[str, Sequence[float]]
+"""Of the runs on each competition."""
 
 
 @dataclass(frozen=True)
@@ -26,127 +32,136 @@ class PaperTable:
     source: str
     note: str
     """Why published and own figures do not compare, as far as they do not."""
-    columns: tuple[tuple[str, Mark], ...]
-    rows: tuple[tuple[Mark, tuple[str, ...]], ...]
+    columns: Columns
+    rows: Sequence[Row]
 
 
 def paper_tables(comparison: Comparison) -> tuple[PaperTable, ...]:
     """Return the tables that have a row of ours, or whose rows we have figures for."""
     published = tomllib.loads(files(__package__).joinpath("published.toml").read_text(encoding="utf-8"))
-    tables = (make(comparison, published) for make in (_categories, _tiers, _splits))
-    return tuple(table for table in tables if table is not None)
+    tables = {
+        "win_rate": _categories(comparison, published, "win_rate", ".3f"),
+        "code_length": _categories(comparison, published, "code_length", ".1f"),
+        "ablation": _ablation(comparison, published),
+        "ongoing": _ongoing(comparison, published),
+        "automind": _tiers(comparison, published),
+        "mle_bench": _splits(comparison, published),
+    }
+    return tuple(
+        PaperTable(**published["table"][name], columns=c, rows=rows) for name, (c, rows) in tables.items() if rows
+    )
 
 
-def _select(comparison: Comparison, contender: Contender, competitions: Sequence[str]) -> dict[str, list[RunResult]]:
-    results: dict[str, list[RunResult]] = {}
+def _select(comparison: Comparison, contender: Contender, competitions: Collection[str], measure: str) -> Values:
+    """Return a measure of a contender's runs, without runs that have none."""
+    values: dict[str, list[float]] = {}
     for c, result in comparison.runs.results:
-        if c == contender and result.competition_id in competitions:
-            results.setdefault(result.competition_id, []).append(result)
-    return results
+        value = getattr(result, measure)
+        if c == contender and result.competition_id in competitions and value is not None:
+            values.setdefault(result.competition_id, []).append(value)
+    return values
 
 
-def _mean(results: dict[str, list[RunResult]], measure: Callable[[RunResult], float]) -> float:
-    return over_competitions((name, mean_of(results_of_one, measure)) for name, results_of_one in results.items())
+def _mean(values: Values) -> float:
+    return fmean(map(fmean, values.values()))
 
 
-def _share(value: float) -> str:
-    return f"{value:.3f}"
+def _columns(comparison: Comparison, name: str, systems: Sequence[str]) -> Columns:
+    """Return a column for the names of rows, one for each contender, and one for each published system."""
+    own_columns: Columns = tuple((comparison.label(row.contender), "ours") for row in comparison.rows)
+    return ((name, ""), *own_columns, *((system, "published") for system in systems))
 
 
-def _categories(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
-    comind, contenders = published["comind"], [row.contender for row in comparison.rows]
-    total = {**comind, "name": "all", "competitions": published["split"]["low"]}
-    rows: list[tuple[Mark, tuple[str, ...]]] = []
-    for category in (*comind["category"], total):
-        results = [_select(comparison, contender, category["competitions"]) for contender in contenders]
-        if any(results):
-            cells = [f"{_mean(r, win_rate):.3f} ({len(r)})" if r else NO_VALUE for r in results]
-            paper_cells = [f"{rate:.3f}" for rate in category["win_rate"]]
+def _categories(comparison: Comparison, published: Published, measure: str, form: str) -> Layout:
+    """CoMind's tables 1 and 2: means by category."""
+    comind, rows = published["comind"], list[Row]()
+    for category in (*comind["category"], {**comind, "name": "all", "competitions": published["split"]["low"]}):
+        values = [_select(comparison, row.contender, category["competitions"], measure) for row in comparison.rows]
+        if any(values):
+            cells = [f"{_mean(v):{form}} ({len(v)})" if v else NO_VALUE for v in values]
+            paper_cells = [f"{value:{form}}" for value in category[measure]]
             rows.append(("", (f"{category['name']} ({category['tasks']})", *cells, *paper_cells)))
-    if not rows:
-        return None
-    columns: list[tuple[str, Mark]] = [("category (tasks)", ""), *((comparison.label(c), "ours") for c in contenders)]
-    return PaperTable(
-        "CoMind v1, table 1: win rate by category",
-        published["source"]["comind"],
-        "Brackets show how many competitions our figure covers. A run that submitted the engine's baseline counts as "
-        "beating no team. The published figures cover 20 of these 22 competitions and come from a different model, time "
-        "limit and machine, so they are only a rough guide.",
-        (*columns, *((name, "published") for name in comind["systems"])),
-        tuple(rows),
-    )
+    return _columns(comparison, "category (tasks)", comind["systems"]), rows
 
 
-def _tiers(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
-    tiers = published["automind"]["tier"]
-    sets = [*tiers.values(), [name for names in tiers.values() for name in names]]
-    rows: list[tuple[Mark, tuple[str, ...]]] = []
+def _ongoing(comparison: Comparison, published: Published) -> Layout:
+    """CoMind's table 4: scores and win rates on four competitions that were under way then."""
+    ongoing, rows = published["comind"]["ongoing"], list[Row]()
+    for competition, paper_cells in ongoing["competitions"].items():
+        cells = []
+        for contender in (row.contender for row in comparison.rows):
+            rates, scores = (_select(comparison, contender, [competition], m) for m in ("win_rate", "score"))
+            cells.append(f"{score(_mean(scores) if scores else None)} ({percent(_mean(rates))})" if rates else NO_VALUE)
+        if set(cells) != {NO_VALUE}:
+            rows.append(("", (competition, *cells, *paper_cells)))
+    return _columns(comparison, "competition", ongoing["columns"]), rows
+
+
+def _by_contender(
+    comparison: Comparison,
+    columns: Mapping[str, ColumnSource],
+    name: Callable[[Contender, Values], str],
+    cell: Callable[[Values], str],
+    published: Mapping[str, Sequence[str]],
+) -> Layout:
+    """Lay out a row for each contender with a name and a value in the last column, and then the published ones; or no row."""
+    rows: list[Row] = []
     for contender in (row.contender for row in comparison.rows):
-        results = [_select(comparison, contender, competitions) for competitions in sets]
-        if results[-1]:
-            seeds = max(map(len, results[-1].values()))
-            cells = [_best_and_mean(r) for r in results]
-            rows.append(("ours", (f"{comparison.label(contender)}, {seeds} runs", *cells)))
-    if not rows:
-        return None
-    published_rows = [
-        (system, [f"{best:.2f} / {mean:.2f}" for best, mean in zip(f["best"], f["mean"], strict=True)])
-        for system, f in published["automind"]["systems"].items()
-    ]
-    names = ("", *(f"{tier} ({len(competitions)})" for tier, competitions in tiers.items()), "all (15)")
-    return PaperTable(
-        "AutoMind: win rate by tier, best / mean of the runs on each competition",
-        published["source"]["automind"],
-        "Brackets show how many competitions our figure covers. Compare equal numbers of runs, because the best result "
-        "rises with more runs. The published runs had different time limits and machines and read no community posts.",
-        tuple((name, "") for name in names),
-        (*rows, *(("published", (name, *cells)) for name, cells in published_rows)),
+        values = [_select(comparison, contender, *column) for column in columns.values()]
+        if values[-1] and (title := name(contender, values[-1])):
+            rows.append(("ours", (title, *(cell(v) if v else NO_VALUE for v in values))))
+    rows += [("published", (system, *cells)) for system, cells in published.items() if rows]
+    return tuple((column, "") for column in ("", *columns)), rows
+
+
+def _groups(groups: Mapping[str, Sequence[str]], measure: str) -> Mapping[str, ColumnSource]:
+    """Return a column for each group of competitions, and one for all."""
+    all_names = [name for names in groups.values() for name in names]
+    return {f"{group} ({len(names)})": (names, measure) for group, names in {**groups, "all": all_names}.items()}
+
+
+def _ablation(comparison: Comparison, published: Published) -> Layout:
+    """CoMind's table 3: agents that ran without the community, and the same with it."""
+    measures = ("valid_submission", "win_rate", "gold_medal", "any_medal", "above_median")
+    agents = {row.contender.agent for row in comparison.rows if "no-community" in row.contender.variant}
+    return _by_contender(
+        comparison,
+        {measure.replace("_", " "): (published["split"]["low"], measure) for measure in measures},
+        lambda contender, _: comparison.label(contender) if contender.agent in agents else "",
+        lambda values: f"{_mean(values):.3f} ({len(values)})",
+        {system: [f"{value:.3f}" for value in cells] for system, cells in published["comind"]["ablation"].items()},
     )
 
 
-def _best_and_mean(results: dict[str, list[RunResult]]) -> str:
-    if not results:
-        return NO_VALUE
-    best = fmean(max(map(win_rate, r)) for r in results.values())
-    return f"{best:.2f} / {_mean(results, win_rate):.2f} ({len(results)})"
-
-
-def _splits(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
-    """MLE-bench's table: any medal in percent by split, mean and standard error over seeds."""
-    splits = published["split"]
-    sets = [*splits.values(), [name for names in splits.values() for name in names]]
-    rows: list[tuple[Mark, tuple[str, ...]]] = []
-    for contender in (row.contender for row in comparison.rows):
-        results = [_select(comparison, contender, competitions) for competitions in sets]
-        if results[-1]:
-            parts = agent_of(contender.agent).parts if contender.agent in AGENTS else ()
-            read = "community" in parts and "no-community" not in contender.variant
-            name = f"{comparison.label(contender)}{', with community' if read else ''}"
-            rows.append(("ours", (name, *map(_medals, results))))
-    if not rows:
-        return None
-    names = ("", *(f"{split} ({len(names)})" for split, names in splits.items()), "all (75)")
-    return PaperTable(
-        "MLE-bench: any medal (%), mean ± standard error over seeds",
-        published["source"]["mle_bench"],
-        "Brackets show how many competitions our figure covers. Only complete splits can be compared. A run that read "
-        "community posts counts as an MLE-Live result, not as an MLE-bench result.",
-        tuple((name, "") for name in names),
-        (
-            *rows,
-            *(
-                ("published", (system, *(f"{value:.2f}" for value in medals)))
-                for system, medals in published["mle_bench"].items()
-            ),
-        ),
+def _tiers(comparison: Comparison, published: Published) -> Layout:
+    """AutoMind's table 1: the best and the mean of the runs on each competition, by tier."""
+    return _by_contender(
+        comparison,
+        _groups(published["automind"]["tier"], "win_rate"),
+        lambda contender, values: f"{comparison.label(contender)}, {max(map(len, values.values()))} runs",
+        lambda values: f"{fmean(map(max, values.values())):.2f} / {_mean(values):.2f} ({len(values)})",
+        {
+            system: [f"{best:.2f} / {mean:.2f}" for best, mean in zip(f["best"], f["mean"], strict=True)]
+            for system, f in published["automind"]["systems"].items()
+        },
     )
 
 
-def _medals(results: dict[str, list[RunResult]]) -> str:
+def _splits(comparison: Comparison, published: Published) -> Layout:
+    """MLE-bench's table: any medal in percent by split."""
+
+    def name(contender: Contender, _: Values) -> str:
+        parts = agent_of(contender.agent).parts if contender.agent in AGENTS else ()
+        read = "community" in parts and "no-community" not in contender.variant
+        return f"{comparison.label(contender)}{', with community' if read else ''}"
+
+    medals = {system: [f"{value:.2f}" for value in cells] for system, cells in published["mle_bench"].items()}
+    return _by_contender(comparison, _groups(published["split"], "any_medal"), name, _medals, medals)
+
+
+def _medals(values: Values) -> str:
     """Return mean and standard error over seeds, as MLE-bench does, over the competitions that there are."""
-    if not results:
-        return NO_VALUE
-    seeds = min(map(len, results.values()))
-    shares = [100 * fmean(runs[seed].any_medal for runs in results.values()) for seed in range(seeds)]
+    seeds = min(map(len, values.values()))
+    shares = [100 * fmean(medals[seed] for medals in values.values()) for seed in range(seeds)]
     error = stdev(shares) / math.sqrt(seeds) if seeds > 1 else 0.0
-    return f"{fmean(shares):.2f} ± {error:.2f} ({len(results)})"
+    return f"{fmean(shares):.2f} ± {error:.2f} ({len(values)})"
