@@ -38,7 +38,7 @@ class AdaptivePlaybook(ScriptPlaybook):
     """Carries out plans; every answer and every run is a step, so that a killed run continues where it was."""
 
     def __init__(self, context: RunContext, briefing: Briefing) -> None:
-        super().__init__(context, briefing)
+        super().__init__(context, briefing, alone=True)
         self._context = context
         self._settings = context.settings_of(AdaptiveSettings)
         self._judging = asyncio.Lock()

@@ -103,7 +103,8 @@ async def test_the_roles_plan_improve_verify_and_write(worker: Worker, tmp_path:
         ("plan_solution", "planner"),
         ("write_script", "coder"),
     ]
-    assert all("carries out the plan" in model.text("write_script", number) for number in range(3))
+    texts = [model.text("write_script", number) for number in range(3)]
+    assert all("carries out the plan" in text and "Results of this run" not in text for text in texts)
 
 
 @pytest.mark.integration
