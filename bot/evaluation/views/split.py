@@ -34,7 +34,7 @@ from bot.evaluation.views.strata import (
     rows_by,
     strata_of,
 )
-from bot.evaluation.views.timeline import train_stretches
+from bot.evaluation.views.timeline import longest_reach, train_stretches
 from bot.evaluation.views.units import Units, units_of, unlike_test
 from scrapers.snapshots.times import parse_times
 from state.errors import UnsupportedLayout
@@ -44,6 +44,8 @@ _OF_FEW, _OF_MANY = (0.20, 0.10), (0.05, 0.05)
 """Shares of so few and so many rows with labels that are withheld for `holdout` and for `final`."""
 SMALLEST = 10
 """Fewer rows with labels than this cannot be split."""
+_FEWEST_LATEST = 30
+"""Rows that are withheld by time, though the test is shorter: fewer tell little."""
 _PROBE = 50
 _FEW_GROUPS = 2
 """Groups of training rows from which it shows that test rows are of others."""
@@ -148,28 +150,43 @@ def _by_time(
         times = parse_times(layout.train.column(column))
         test_times = parse_times(_test_table(layout).column(column))
         stretches = train_stretches(times, test_times) if times and test_times else None
-        if times is None or stretches is None:
+        if times is None or test_times is None or stretches is None:
             continue
         parts: list[Part] = ["train"] * len(layout.ids)
         in_order = [
             [row for row in labelled if stretches[times[row]] == stretch] for stretch in sorted(set(stretches.values()))
         ]
+        in_order = list(filter(None, in_order))
         if budget is not None:
-            for row, part in draw_latest([rows for rows in in_order if rows], times, budget, rng).items():
+            for row, part in draw_latest(in_order, times, budget, rng).items():
                 parts[row] = part
         else:
+            reach = longest_reach([times[row] for row in labelled], test_times)
             for rows in in_order:
-                _cut_tail(rows, times, parts, shares)
+                _cut_tail(rows, times, parts, shares, reach, _FEWEST_LATEST / len(in_order))
         count = max(stretches.values()) + 1
         note = f"the latest rows by {column}{f' in each of {count} periods' if count > 1 else ''}"
         return RowSplit("time", tuple(parts), note, Units(tuple(range(len(parts)))), column)
     return None
 
 
-def _cut_tail(rows: Sequence[int], times: Sequence[float], parts: list[Part], shares: tuple[float, float]) -> None:
-    """Mark the last rows of a stretch as final and those before them as hold-out; equal times stay together."""
-    final = round(len(rows) * shares[1])
-    holdout = final + round(len(rows) * shares[0])
+def _cut_tail(
+    rows: Sequence[int],
+    times: Sequence[float],
+    parts: list[Part],
+    shares: tuple[float, float],
+    reach: float,
+    fewest: float,
+) -> None:
+    """Mark the last rows of a stretch as final and those before them as hold-out; equal times stay together.
+
+    So that scores are of the test's own task, they are at most those of the last `reach` seconds, or else the `fewest`.
+    """
+    first_late = max(times[row] for row in rows) - reach
+    late_count = max(sum(times[row] > first_late for row in rows), fewest)
+    size = min(len(rows), late_count / sum(shares))
+    final = round(size * shares[1])
+    holdout = final + round(size * shares[0])
     per_time = Counter(times[row] for row in rows)
     part_of: dict[float, Part] = {}
     after = 0

@@ -1,5 +1,7 @@
 """Finds out whether test rows were cut from training rows by time, and which stretches of time are training."""
 
+import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -37,6 +39,13 @@ def train_stretches(train: Sequence[float], test: Sequence[float]) -> dict[float
             stretches[time] = stretch
         was_train = is_train
     return stretches
+
+
+def longest_reach(train: Sequence[float], test: Sequence[float]) -> float:
+    """Return how far after the last training time before it a test time lies at most; infinite if none lies after one."""
+    known_times = sorted(set(train))
+    places = ((time, bisect_right(known_times, time)) for time in set(test))
+    return max((time - known_times[place - 1] for time, place in places if place), default=math.inf)
 
 
 def time_blocks(rows: Sequence[int], times: Sequence[float], blocks: int) -> Iterator[tuple[int, int]]:

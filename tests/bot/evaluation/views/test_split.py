@@ -98,7 +98,18 @@ def test_a_test_set_in_the_future_withholds_the_last_part(tmp_path):
     layout = layout_of(tmp_path, [[t, 0, 1.5] for t in hours(200)], [[t, 0] for t in hours(50, 200)])
     split = split_rows(layout, 0, 1)
     assert split.kind == "time"
-    assert split.parts == ("train",) * 140 + ("holdout",) * 40 + ("final",) * 20
+    assert split.parts == ("train",) * 150 + ("holdout",) * 33 + ("final",) * 17, "as many as the test has"
+
+
+@pytest.mark.parametrize(("shops", "gap", "withheld"), [(3, 0, 14), (3, 4, 18), (1, 0, 30)])
+def test_as_long_a_stretch_is_withheld_as_is_to_be_forecast(tmp_path, shops, gap, withheld):
+    header, submission = ("id", "day", "y"), ("id", "y")
+    train = [[f"{shop}-{day}", day[:10], 1.5] for day in hours(400 * 24)[::24] for shop in range(shops)]
+    test = [[f"{shop}-{day}", day[:10]] for day in hours(14 * 24, (400 + gap) * 24)[::24] for shop in range(shops)]
+    split = split_rows(layout_of(tmp_path, train, test, header=header, submission=submission), 0, 1)
+    days = [sorted({row // shops for row in split.rows(part)}) for part in PARTS]
+    assert days[0] + days[1] + days[2] == list(range(400))
+    assert len(days[1]) + len(days[2]) == withheld and len(days[1]) == pytest.approx(2 * len(days[2]), abs=1)
 
 
 def test_blocks_in_turn_withhold_the_tail_of_each(tmp_path):
