@@ -7,14 +7,7 @@ from dataclasses import replace
 from bot.engine.attempts import BLEND, load_tree
 from bot.engine.context import RunContext
 from bot.engine.notebook_check import check_notebook, packable
-from bot.engine.results import (
-    BLENDED,
-    FITTED_ON_HOLDOUT,
-    FITTED_OUT_OF_FOLD,
-    BlendFit,
-    members_in_words,
-    newest_blend,
-)
+from bot.engine.results import BLENDED, FITTED_ON_HOLDOUT, FITTED_OUT_OF_FOLD, BlendFit, members_in_words, newest_blend
 from bot.engine.strategy import Action
 from bot.engine.tree import NodeView
 from bot.evaluation.answers.blends import FittedBlend, Member
@@ -37,7 +30,7 @@ class Blending:
     def __init__(self, context: RunContext, worker: Worker) -> None:
         self._context = context
         self._worker = worker
-        self._busy = asyncio.Lock()
+        self._busy, self._may_fit = asyncio.Lock(), True
         self.on_fitted: Callable[[], None] | None = None
         """Called after each fit during the search."""
 
@@ -62,13 +55,19 @@ class Blending:
                 context.blended.set()
             await context.new_score.wait()
 
-    async def settle(self) -> None:
-        """Wait for the running fit, which a submitted blend would have to repeat if it were cancelled."""
-        async with self._busy:
-            pass
+    async def settle(self, seconds: float) -> None:
+        """Wait for the running fit, which a submitted blend would have to repeat; after so many seconds, do without it."""
+        try:
+            async with asyncio.timeout(seconds), self._busy:
+                pass
+        except TimeoutError:
+            self._may_fit = False
+            self._context.say("the ensemble was not fitted in time")
 
-    async def as_node(self) -> NodeView | None:
+    async def as_node(self, *, may_fit: bool = True) -> NodeView | None:
         """Create a node of the blend of all scored scripts, with its members as parents; None: there is no blend.
+
+        Unless it `may_fit`, there is none if it has not been fitted yet.
 
         Called again without new scores, it returns the same node. The node is created once it is complete, so that a kill
         leaves none unfinished. In a notebook competition its notebook is checked first; if it is refused, the node has no score.
@@ -79,7 +78,7 @@ class Blending:
         """
         context = self._context
         async with self._busy:
-            number, blended = await self._newest()
+            number, blended = await self._newest(may_fit=may_fit and self._may_fit)
             if blended is None:
                 return None
             parents = tuple(sorted(blended.recipe.weights))
@@ -106,8 +105,8 @@ class Blending:
                     end_node(tx, context.run_id, node, "buggy", error=refusal, seconds=seconds)
         return load_tree(context)[node]
 
-    async def _newest(self) -> tuple[int, FittedBlend | None]:
-        """Return the number of the fit of the present candidates, and their blend; None: blending them gains nothing."""
+    async def _newest(self, *, may_fit: bool = True) -> tuple[int, FittedBlend | None]:
+        """Return the number of the fit of the present candidates, and their blend; None: it gains nothing, or is not fitted."""
         context, members = self._context, self._members()
         candidates = tuple(member.node for member in members)
         if len(members) < FEWEST:
@@ -116,6 +115,8 @@ class Blending:
                 self._record_none(candidates, "too few scripts are left")
             return 0, None
         kind = FITTED_OUT_OF_FOLD if _out_of_fold(members) else FITTED_ON_HOLDOUT
+        if not may_fit and [fit.candidates for fit in context.steps.all(kind).values()][-1:] != [candidates]:
+            return 0, None
         number, fit = await context.steps.newest(
             kind, lambda fit: fit.candidates == candidates, lambda: self._fit(members)
         )

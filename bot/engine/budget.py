@@ -143,6 +143,11 @@ class RunBudget:
         best_run, due = self.refit_share * (best_seconds or 0.0), min(REFITS, self.refits())
         return max(min(1, due) * best_run, min(due * best_run, REFITS_SHARE * self.seconds)) + self.notebook_check()
 
+    def ensemble_seconds(self, best_seconds: float | None) -> float:
+        """Return how long the last ensemble is waited for: while its refit has the time, and in half of the exit's reserve."""
+        seconds_left = self.seconds_left()
+        return (seconds_left if self.labs else max(seconds_left / 2, self.usable(best_seconds))) + self.reserve / 2
+
     def refit_limit(self, limit: float, seconds: float) -> float:
         """Return the time limit of a refit: its hold-out run's, by which the script plans, or more if more rows need it."""
         return max(limit, LIMIT_SLACK * self.growth * seconds)

@@ -96,10 +96,11 @@ class SolutionSearch:
         """Return when the user or the system asks to stop."""
         await self._interrupt.wait()
 
-    def interrupt(self, notice: str = "stopping: the best node so far will be submitted") -> None:
+    def interrupt(self, notice: str | None = None) -> None:
         """Stop because the user or the system asked to; nodes in flight wait for the run to be resumed."""
         self._interrupt.set()
-        self._context.say(notice)
+        folder = self._context.executor.folder.path
+        self._context.say(notice or f"stopping: submitting the best so far, if any; to continue: bot resume {folder}")
         self.stop("interrupted")
 
     def stop(self, reason: str) -> None:
@@ -133,7 +134,8 @@ class SolutionSearch:
                 await _cancel(fits)
                 await self.sealed.finish(self._interrupt)
             if self.blending is not None and not self.interrupted:
-                await self.blending.settle()
+                seconds = self._context.budget.ensemble_seconds(best_seconds(self._context, self.tree()))
+                await self._wait_unless_interrupted(asyncio.create_task(self.blending.settle(seconds)))
         finally:
             await self._cancel_running()
             if self._strategy.close is not None:
@@ -230,15 +232,18 @@ class SolutionSearch:
         """Wait for the baseline if there is nothing else to submit, or the time is not the budget; else end it."""
         has_time = self._context.budget.steps is not None and self._context.tree_cache.spare_baseline
         if (has_time or self.tree().best_candidate() is None) and not self.interrupted:
-            interrupted, seconds = asyncio.create_task(self._interrupt.wait()), self._context.budget.seconds_left()
-            await asyncio.wait({baseline, interrupted}, timeout=max(1.0, seconds), return_when=asyncio.FIRST_COMPLETED)
-            interrupted.cancel()
-        baseline.cancel()
-        await asyncio.gather(baseline, return_exceptions=True)
+            await self._wait_unless_interrupted(baseline, max(1.0, self._context.budget.seconds_left()))
+        await _cancel(baseline)
         if not self._may_go_on:
             for node in self.tree().nodes:
                 if node.baseline and node.state == "running":
                     await self._fail(node.id, "the run ended before it had a score")
+
+    async def _wait_unless_interrupted(self, task: asyncio.Task[None], seconds: float | None = None) -> None:
+        """Wait for a task, which ends after so many seconds, or once the user or the system asks to stop."""
+        interrupted = asyncio.create_task(self.wait_for_interrupt())
+        await asyncio.wait({task, interrupted}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.gather(_cancel(task), _cancel(interrupted))
 
     async def _decide(self) -> list[tuple[int, Action]]:
         if self._room() is None:

@@ -52,7 +52,7 @@ from state.steps import Steps
 from state.store import Store
 
 _MOST_WAITING, _WAITING_SHARE = 30.0, 0.05
-"""Maximum seconds, and share of a run on own data, that an execution waits for cores before it shares one."""
+"""Maximum seconds, and share, of a run on own data in which executions wait for cores before they share one."""
 _BLENDER_NICE = 10
 """About a tenth of a core beside a busy command of a lab."""
 _BLENDER_IDLE = 60.0
@@ -175,27 +175,12 @@ async def open_context(
             else Usefulness(store, plan.id, one_model=len(choice.models) == 1),
         )
         stack.push_async_callback(asker.settle)
+        max_waiting = min(_MOST_WAITING, _WAITING_SHARE * budget.seconds) if plan.own_data else math.inf
+        leasing = RunLeases(
+            leases, settings.cpus, settings.gpus, budget.seconds_left, stopwatch, say, limits.memory_bytes, max_waiting
+        )
         executor = Executor(
-            plan.id,
-            card,
-            plan.folder,
-            shared,
-            store,
-            steps,
-            sandbox,
-            services.worker,
-            stopwatch,
-            RunLeases(
-                leases,
-                settings.cpus,
-                settings.gpus,
-                budget.seconds_left,
-                stopwatch,
-                say,
-                limits.memory_bytes,
-                min(_MOST_WAITING, _WAITING_SHARE * budget.seconds) if plan.own_data else math.inf,
-            ),
-            spending,
+            plan.id, card, plan.folder, shared, store, steps, sandbox, services.worker, stopwatch, leasing, spending
         )
         # A separate worker, so that no score and no command of a lab waits for a blend.
         blender = await stack.enter_async_context(aclosing(Worker(idle_seconds=_BLENDER_IDLE, nice=_BLENDER_NICE)))

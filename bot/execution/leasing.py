@@ -40,7 +40,7 @@ class RunLeases:
     memory_bytes: int = 0
     """That an execution may use."""
     share_after: float = math.inf
-    """Seconds of waiting after which the cores that are free will do, or else one that others use."""
+    """Seconds of the run's waiting after which the cores that are free will do, or else one that others use."""
     of_labs: list[Lease] = field(default_factory=list, compare=False)
     """What open labs hold; work in idle time shares it."""
     of_idle_work: list[HeldLease] = field(default_factory=list, compare=False)
@@ -60,8 +60,7 @@ class RunLeases:
         Without `longest` seconds it waits while the run has time. `lab` says where the lab is whose commands it is
         for; None: it is for a script.
 
-        Raises:
-            InfrastructureFailure: none came free in time.
+        Raises InfrastructureFailure: none came free in time.
         """
         waits: list[str] = []
 
@@ -79,7 +78,7 @@ class RunLeases:
                     say=say,
                     memory_bytes=self.memory_bytes,
                     lab=lab,
-                    share_after=self.share_after,
+                    share_after=max(0.0, self.share_after - self.stopwatch.seconds_of("waiting")),
                 )
                 lease = await stack.enter_async_context(request)
             if waits and waits[-1].startswith("waiting"):
@@ -96,8 +95,7 @@ class RunLeases:
 
         All such work shares one lease. A lab that opens meanwhile takes it over, so that its coder waits for nothing.
 
-        Raises:
-            InfrastructureFailure: no lab is open, and no lease came free in time.
+        Raises InfrastructureFailure: no lab is open, and no lease came free in time.
         """
         own_lease: HeldLease | None = None
         async with self.sharing:
@@ -126,8 +124,7 @@ class RunLeases:
 
         A lab that may live on another machine (`elsewhere`) shares its lease with nothing.
 
-        Raises:
-            InfrastructureFailure: none came free in time.
+        Raises InfrastructureFailure: none came free in time.
         """
         if elsewhere:
             return await self._acquire(place)

@@ -104,7 +104,9 @@ async def replay(
                 ending = _end(run, context, search, worker, sandbox, stopwatch)
                 result = await _unless_stopped(ending, search, grace=GRACE)
                 if result is None:
-                    raise Interrupted(f"stopped before writing a result. To continue: bot resume {run.folder.path}")
+                    file = run.folder.submission
+                    best = f"; the best so far, not checked, is in {file}" if file.is_file() else ""
+                    raise Interrupted(f"stopped before the report{best}. To continue: bot resume {run.folder.path}")
                 return result
 
 
@@ -123,6 +125,7 @@ async def _end(
     stopwatch: Stopwatch,
 ) -> RunResult:
     submission = await _submit(run, context, search, worker)
+    restore_form(run.snapshot.path / FORM, run.folder.submission)
     with context.store.write() as tx:
         end_run(tx, run.id, search.status, error=search.stopped_by)
     ended_run = replace(
@@ -134,7 +137,6 @@ async def _end(
     result = await grade_and_report(ended_run, submission, run.snapshot.path, worker, force=run.settings.force)
     if run.settings.own_data and result.prediction_source:
         try:
-            restore_form(run.snapshot.path / FORM, run.folder.submission)
             reason = await write_package(
                 context, submission, run.folder.solution, run.snapshot.path, run.settings.model, worker
             )

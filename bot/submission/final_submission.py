@@ -1,5 +1,6 @@
 """The final submission: a node is selected, run again on all data, and its file put in place."""
 
+import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from state.tables import Submission
 LOCK = ".submission.lock"
 """Beside the file; held while a file is placed."""
 _RECORD_NAME = ".submission.json"
+_HURRY = 5.0
+"""Seconds that a stopped run may take to write its ensemble's file."""
 
 
 class _PlacedFile(ClosedModel):
@@ -119,10 +122,11 @@ async def make_final_submission(
         SubmissionInDoubt: the file could not be put in place.
         OSError: there is no file of that node.
     """
-    # A stopped run has no time for the local check of an ensemble's notebook.
+    # A stopped run has no time to fit an ensemble, or for the local check of its notebook.
     if blending is not None and not (hurried and context.takes_notebooks):
-        with suppress(BotError):
-            await blending.as_node()
+        with suppress(BotError, TimeoutError):
+            async with asyncio.timeout(_HURRY if hurried else None):
+                await blending.as_node(may_fit=not hurried)
     tree = load_tree(context)
     if own:
         valid_nodes = (node for node in reversed(tree.nodes) if node.state == "valid" and not node.baseline)

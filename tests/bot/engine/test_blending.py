@@ -10,8 +10,10 @@ import pytest
 
 from bot.engine.attempts import blend_of, load_tree
 from bot.engine.results import BLENDED, newest_blend
+from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.engine.suspicion import last_failures
+from bot.submission.final_submission import make_final_submission
 from state.experiments import withdraw_node
 from state.progress import create_node, end_node
 from tests.bot.engine.blended import WRONG, blended_run, score
@@ -96,7 +98,7 @@ async def test_a_fit_that_runs_when_the_search_ends_is_not_begun_again(tmp_path:
         beside = asyncio.create_task(blending.keep_fitted())
         while context.blender is None or context.blender.pid is None:
             await asyncio.sleep(0.01)
-        await blending.settle()
+        await blending.settle(120.0)
         beside.cancel()
         await asyncio.gather(beside, return_exceptions=True)
         worker = context.blender.pid
@@ -104,6 +106,49 @@ async def test_a_fit_that_runs_when_the_search_ends_is_not_begun_again(tmp_path:
         assert context.blender.pid == worker
         begun = [event for event in context.store.export_events(RUN) if event["type"] == "step.started"]
         assert sum(event["name"] == "holdout ensemble" for event in begun) == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.integration
+async def test_an_ensemble_that_is_not_fitted_in_time_is_done_without(tmp_path: Path) -> None:
+    """A forecast of three minutes waited for its ensemble past its time."""
+    async with blended_run(tmp_path) as (context, blending):
+        for node, wrong in WRONG.items():
+            await score(context, node, wrong)
+        beside = asyncio.create_task(blending.keep_fitted())
+        while all(event.get("name") != "holdout ensemble" for event in context.store.export_events(RUN)):
+            await asyncio.sleep(0.01)
+        await blending.settle(0.0)
+        beside.cancel()
+        await asyncio.gather(beside, return_exceptions=True)
+        assert await blending.as_node() is None and context.blend is None
+
+
+@pytest.mark.asyncio
+@pytest.mark.integration
+async def test_a_stopped_run_submits_an_ensemble_only_if_it_is_fitted(tmp_path: Path) -> None:
+    async with blended_run(tmp_path) as (context, blending):
+        for node, wrong in WRONG.items():
+            await score(context, node, wrong)
+        worker, out = context.blender, tmp_path / "submission.csv"
+        assert worker is not None
+        single = await make_final_submission(context, blending, out, worker, hurried=True)
+        assert single.node in WRONG and single.source == "holdout" and out.is_file()
+        ensemble = await blending.as_node()
+        assert ensemble is not None
+        again = await make_final_submission(context, blending, out, worker, hurried=True)
+        assert again.node == ensemble.id
+
+
+@pytest.mark.asyncio
+@pytest.mark.integration
+async def test_no_time_is_kept_for_a_refit_of_the_baseline_until_a_script_of_the_search_has_ended(tmp_path) -> None:
+    """On a busy machine its refit needed all the time that was left of three minutes, so nothing was searched."""
+    async with blended_run(tmp_path) as (context, _):
+        await score(context, 1, WRONG[1])
+        assert best_seconds(context, load_tree(context)) is None
+        await score(context, 2, WRONG[2])
+        assert best_seconds(context, load_tree(context)) is not None
 
 
 @pytest.mark.asyncio

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -197,10 +197,11 @@ async def test_who_asks_to_stop_does_not_wait_for_news(tmp_path: Path) -> None:
             await asyncio.Event().wait()
 
     async with opened(tmp_path, steps=3) as context:
-        gate, work = Endless(places=9), Work(context)
-        going = search(context, gate, work, Drafts())
+        gate, work, said = Endless(places=9), Work(context), list[str]()
+        going = search(replace(context, say=said.append), gate, work, Drafts())
         run = asyncio.create_task(going.run())
         await until(lambda: gate.numbers == [0])
         going.interrupt()
         await asyncio.wait_for(run, 60)
         assert (work.played, going.status) == ([], "stopped")
+        assert [line for line in said if line.endswith(f"to continue: bot resume {tmp_path / 'run'}")]

@@ -45,6 +45,22 @@ async def test_waiting_is_no_overhead_and_takes_nothing_off_a_scripts_time_that_
     assert len(said) == 2 and said[0].startswith("waiting since") and said[1].startswith("running")
 
 
+async def test_a_run_that_has_waited_long_enough_shares_cores_from_then_on(tmp_path: Path) -> None:
+    """Each of the first three scripts of a run of three minutes waited for eight seconds."""
+    said: list[str] = []
+    leasing = RunLeases(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), said.append, share_after=0.3)
+    held = try_lock(tmp_path / "cpu-0")
+    assert held is not None
+    seconds = []
+    for _ in range(2):
+        start = time.monotonic()
+        async with leasing.hold() as lease:
+            assert lease == Lease((0,))
+        seconds.append(time.monotonic() - start)
+    held.release()
+    assert seconds[0] >= 0.3 > seconds[1]
+
+
 async def test_a_lab_takes_over_the_core_that_work_in_idle_time_holds(tmp_path: Path) -> None:
     """On one core, a lab that opened after the baseline had begun waited minutes for its end."""
     leasing = RunLeases(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), print)
