@@ -21,6 +21,12 @@ def printed_score(output: str) -> float | None:
     return score if math.isfinite(score) else None
 
 
+def told_apart(first: float, second: float, digits: int) -> tuple[str, str]:
+    """Write two numbers with so many digits, or more if they need more to differ."""
+    words = f"{first:.{digits}g}", f"{second:.{digits}g}"
+    return told_apart(first, second, digits + 1) if words[0] == words[1] and first != second and digits < 17 else words
+
+
 def write_reason(labels_dir: Path, reason: str) -> None:
     """Record, in the place of a view's labels, why there are none."""
     labels_dir.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import Agreement, LabelledView
+from bot.evaluation.answers.findings import told_apart
 from bot.evaluation.metrics.ranking import pearson, spearman
 from bot.evaluation.metrics.registry import METRICS, Metric, prediction_kind
 from bot.evaluation.metrics.same_labels import equal_labels
@@ -47,8 +48,7 @@ def agree(view: LabelledView, refit: Path, original: Path, predictions: Path, pe
     Predictions are those of the rows of `sample_validation.csv`; `peers` are those of the test rows by the same script that
     was trained on other rows, or by scripts as good. Rows of `final` are not used.
 
-    Raises:
-        InvalidSubmission: a file cannot be read.
+    Raises InvalidSubmission: a file cannot be read.
     """
     card, sample = view.card, view.data / "sample_submission.csv"
     original_values, new, *peer_values = (read_predicted(path, sample, card) for path in (original, refit, *peers))
@@ -69,9 +69,10 @@ def agree(view: LabelledView, refit: Path, original: Path, predictions: Path, pe
         usual_shift = max((distance(original_values, similar) for similar in peer_values), default=0.0)
         max_shift = min(error, max(sure * error, usual_shift))
         if not shift <= max_shift:  # NaN is not
+            shift_words, max_words = told_apart(shift, max_shift, 3)
             faults.append(
-                f"the {distance_name} between its predictions and the scored run's is {shift:.3g}, but at most "
-                f"{max_shift:.3g} is expected (between the scored run's predictions and the labels: {error:.3g})"
+                f"the {distance_name} between its predictions and the scored run's is {shift_words}, but at most "
+                f"{max_words} is expected (between the scored run's predictions and the labels: {error:.3g})"
             )
     return Agreement(not faults, "; ".join(faults))
 

@@ -1,10 +1,10 @@
-"""Scores that scripts print: which line counts, and what is none."""
+"""Scores that scripts print: which line counts, and what is none; and how two numbers are written."""
 
 from pathlib import Path
 
 import pytest
 
-from bot.evaluation.answers.findings import printed_score, reason_in, write_reason
+from bot.evaluation.answers.findings import printed_score, reason_in, told_apart, write_reason
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,17 @@ def test_the_reason_is_kept_where_labels_would_be(tmp_path: Path) -> None:
     assert reason_in(tmp_path / "holdout") is None
     write_reason(tmp_path / "holdout", "There is no train.csv.")
     assert reason_in(tmp_path / "holdout") == "There is no train.csv."
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (0.13921, 0.13874, ("0.1392", "0.1387")),
+        (0.2, 0.1, ("0.2", "0.1")),
+        (0.1, 0.1, ("0.1", "0.1")),
+        (1.0, 1.0 + 2**-52, ("1", "1.0000000000000002")),
+        (float("nan"), 0.25, ("nan", "0.25")),
+    ],
+)
+def test_numbers_have_as_many_digits_as_they_need_to_differ(first, second, words) -> None:
+    assert told_apart(first, second, 3) == words

@@ -130,6 +130,12 @@ def test_spoiled_refits_are_not_trusted(tmp_path: Path) -> None:
             assert not result.agrees and "at most" in result.message, (metric, name)
 
 
+def test_two_numbers_that_differ_are_written_with_the_digits_that_tell_them_apart(tmp_path: Path) -> None:
+    labels, predicted = np.arange(100.0), np.arange(100.0) + 1
+    result = compare(tmp_path, "mse", labels, predicted, labels, labels + np.sqrt(0.50001))
+    assert "run's is 0.50001, but at most 0.5 is expected" in result.message
+
+
 def test_a_scored_run_that_gave_every_row_one_answer_is_no_measure(tmp_path: Path) -> None:
     labels, predicted, scored, refitted = fitted(REGRESSORS["boosting"], quantities(0, 5.0), 0.7, 0)
     flat = np.full(len(predicted), labels.mean()), np.full(len(scored), labels.mean())
