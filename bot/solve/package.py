@@ -80,7 +80,8 @@ async def write_package(
     scripts = script_files(context, submission.node)
     infer_scripts = await _store_models(context, submission, scripts, folder, worker)
     facts["stored"] = {scripts[node]: name for node, name in infer_scripts.items()}
-    if len(infer_scripts) < len(scripts) and not (folder / "data").exists():
+    facts["withheld"] = facts.pop("rows") * (snapshot / WITHHELD).is_file()
+    if (facts["withheld"] or len(infer_scripts) < len(scripts)) and not (folder / "data").exists():
         partial = folder / "data.partial"
         partial.mkdir(exist_ok=True)
         link_files(view, partial, lambda _: True, lambda _: None)
@@ -164,7 +165,7 @@ def _imports(script: str) -> Iterable[str]:
 
 
 def _rows(view: Path, card: TaskCard) -> dict[str, Any]:
-    """Return facts on test rows: the columns of their table, or the folder of their files."""
+    """Return facts on test rows: their number, and the columns of their table or the folder of their files."""
     with (view / "sample_submission.csv").open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         first = next(reader)
@@ -177,6 +178,7 @@ def _rows(view: Path, card: TaskCard) -> dict[str, Any]:
     place = next((path for path in walk(view) if ids[0] in (path.name, path.stem)), None) if of_files else None
     return {
         "id": card.id_column,
+        "rows": len(ids),
         "default": [first[name] for name in card.prediction_columns],
         "features": features,
         "files": None if place is None else place.parent.relative_to(view).as_posix(),
@@ -200,6 +202,11 @@ def _usage_lines(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
     stored_count = len(facts["stored"])
     if stored_count:
         yield f"Scripts that predict with the fitted models in `weights/`: {stored_count} of {scripts}."
+        if facts["withheld"]:
+            yield (
+                f"They have not learned from the {facts['withheld']:,} rows that were withheld to score the result: "
+                "with `--retrain` the scripts train on all rows first."
+            )
     if stored_count < scripts:
         yield (
             f"Scripts that train again on `data/` at each call: {scripts - stored_count} of {scripts}, for at most "

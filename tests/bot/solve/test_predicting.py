@@ -41,7 +41,7 @@ def package_of(folder, **facts):
     script = folder / "predict.py"
     script.write_text(predict_text(), encoding="utf-8")
     written = {"keys": ["row"], "key": [], "columns": [], "next_id": 30, "has_header": True, "formats": {}}
-    written |= {"imports": [], "is_constant": False, "cpus": 1, "stored": {}, **facts}
+    written |= {"imports": [], "is_constant": False, "cpus": 1, "stored": {}, "withheld": 0, **facts}
     (folder / "package.json").write_text(json.dumps(written), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(tables.__file__).parents[1])
@@ -149,6 +149,7 @@ def test_new_rows_are_predicted_or_one_sentence_says_why_not(tmp_path, new, fact
         "is_constant": False,
         "cpus": 1,
         "stored": {},
+        "withheld": 0,
         "seconds": 20,
         "weights": {"s.py": 1.0},
         "space": "",
@@ -178,6 +179,30 @@ def test_new_rows_are_predicted_with_what_a_script_stored(tmp_path):
     data.mkdir(parents=True)
     ids, _ = functions["add_rows"](tmp_path / "new.csv", data)
     assert functions["run"]("s.py", tmp_path / "place", data, ids, 60.0).tolist() == [[8.5], [9.5]]
+
+
+@pytest.mark.parametrize(("options", "value"), [((), 1.0), (("--retrain",), 2.0)])
+def test_stored_models_of_one_table_are_trained_again_on_all_rows_where_that_is_asked_for(tmp_path, options, value):
+    """They have not learned from the rows that were withheld to score them."""
+    (tmp_path / "data").mkdir()
+    shutil.copytree(Path(tables.__file__).parent, tmp_path / "tables")
+    (tmp_path / "s.py").write_text(CONSTANT.replace("{VALUE}", "2"))
+    (tmp_path / "predict_s.py").write_text(CONSTANT.replace("{VALUE}", "1").replace("data/", "{DATA}/", 1))
+    text = (tmp_path / "predict_s.py").read_text().replace('"{DATA}/', 'os.environ["BOT_DATA"] + "/')
+    (tmp_path / "predict_s.py").write_text(f"import os\n{text}")
+    (tmp_path / "new.csv").write_text("x\n1\n")
+    facts = {
+        "stored": {"s.py": "predict_s.py"},
+        "withheld": 12,
+        "columns": ["y"],
+        "features": ["row", "x"],
+        "files": None,
+    }
+    package_of(tmp_path, **facts, numbers=True, weights={"s.py": 1.0}, space="", default=["0"], seconds=20)
+    command = [sys.executable, str(tmp_path / "predict.py"), "new.csv", *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float((tmp_path / "predictions.csv").read_text().splitlines()[1].split(",")[1]) == value
 
 
 @pytest.mark.parametrize(("ids", "first"), [(["30", "31", "32"], 30), (["3", "9", "5"], 10), (["a", "b"], 0)])
