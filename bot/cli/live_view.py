@@ -136,7 +136,7 @@ def run_panel(
         rate = f"{plural(status.nodes, 'experiment')}{limit}, {status.nodes / max(wall, 1.0) * 60:.1f}/min"
         rows += [
             _time(status),
-            ("best CV", f"{score(status.best_score)}  {sparkline(status.best_over_time, wall)}", rate),
+            ("best score", f"{score(status.best_score)}  {sparkline(status.best_over_time, wall)}", rate),
         ]
         rows += [(work.subject, work.activity, _age(work.since, now)) for work in status.doing]
         calls, cost = status.budget[Kind.CALLS].spent, status.budget[Kind.MONEY]

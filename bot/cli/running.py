@@ -14,6 +14,7 @@ from bot.evaluation.answers.board import MEDALS
 from bot.evaluation.answers.findings import grouped_findings
 from bot.execution.folder import RunFolder
 from bot.replay.run_queue import Failed, Job, RunOutcome, run_each
+from bot.report import words
 from bot.report.result import RunResult
 from bot.report.words import beside_simple, disbelief, duration, interval, medal, money, origin, percent, unbeaten
 from bot.report.words import verdict as verdict_of
@@ -113,7 +114,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
     if result.selection:
         yield f"final selection: {result.selection.reason}"
     if result.self_reported:
-        yield f"CV scores are self-reported (printed by scripts): {result.self_reported}"
+        yield f"Validation scores are self-reported (printed by scripts): {result.self_reported}"
     doubts = ((d.node, d.guard, d.verdict, d.sentence) for d in result.doubts)
     for node, guards, verdict, sentence in grouped_findings(doubts):
         subject = "the data" if node is None else f"node {node}"
@@ -127,6 +128,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
         yield f"{'predictions' if result.own_data else 'submission'}: {folder.submission}"
     if (predict := folder.solution / "predict.py").is_file():
         yield f"to predict new rows: python {predict} NEW.csv (requirements: README.md in the same folder)"
+        yield from filter(None, [words.unlearned(result)])
     yield f"report: {folder.report}"
     if result.no_answer:
         yield f"{result.model} gave no usable answer: {result.no_answer}"

@@ -95,7 +95,7 @@ def detail_lines(
         yield from _wrapped("knows", f"{read}, {pool.analyses} analysed; {ideas}")
     if status.run is not None:
         counts = f"{nodes.running} running, {nodes.valid} valid, {nodes.buggy} buggy, {nodes.failed} failed"
-        best = "" if nodes.best is None else f"; best CV score: {number(nodes.best_score)} (node {nodes.best})"
+        best = "" if nodes.best is None else f"; best validation score: {number(nodes.best_score)} (node {nodes.best})"
         yield from _wrapped("nodes", f"{nodes.all}: {counts}{best}")
     for doubt in status.doubts:
         subject = "the data" if doubt.node is None else f"node {doubt.node}"

@@ -9,7 +9,7 @@ from bot.engine.run_record import RunRecord
 from bot.status.submissions import not_submitted, shown_submissions
 from state.live import live_runs
 
-_COLUMNS = ("time (UTC)", "competition", "node", "how", "CV", "public", "status", "why", "tag")
+_COLUMNS = ("time (UTC)", "competition", "node", "how", "validation", "public", "status", "why", "tag")
 
 
 def submissions(

@@ -26,7 +26,7 @@ def submit(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Submit one node's file, whatever its CV score.
+    """Submit one node's file, whatever its validation score.
 
     The daemon submits it after the usual checks. Exits with 1 if it refuses or has not answered yet.
 
@@ -60,7 +60,7 @@ def _run_of(store: Store, competition: str, node: int) -> str:
     if row is None:
         raise UsageError(f"the run on {competition} has no node {node}")
     if row.status != "valid" or row.score is None:
-        raise UsageError(f"node {node} on {competition} is {row.status} and has no CV score: cannot submit it")
+        raise UsageError(f"node {node} on {competition} is {row.status} and has no validation score: cannot submit it")
     return run.id
 
 

@@ -68,7 +68,7 @@ def _final_submission(context: RunContext, verdict: LeaderboardResult) -> FinalS
         best = load_tree(context).best_candidate()
         if best is None:
             return FinalSubmission(None, None, "nothing was submitted, because no node has a score")
-        return FinalSubmission(best.id, None, f"nothing was submitted; node {best.id} has the best CV score")
+        return FinalSubmission(best.id, None, f"nothing was submitted; node {best.id} has the best validation score")
     if best_entry.row.run_id != context.run_id:
         return FinalSubmission(
             None, None, f"the submission that counts is {best_entry.row.tag} from earlier run {best_entry.row.run_id}"

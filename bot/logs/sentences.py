@@ -56,7 +56,7 @@ _SENTENCES = {
     "submission.doubtful": "submission {submission} may have been sent: {message}",
     "submission.refused": "submission {submission} was rejected: {message}",
     "submission.withdrawn": "submission {submission} of node {node} will not be sent: {message}",
-    "submission.relation_broken": "CV and public score disagree: {reason}",
+    "submission.relation_broken": "Validation and public score disagree: {reason}",
     "notebook.uploading": "notebook of node {node}: uploading its weights",
     "notebook.uploaded": "notebook of node {node}: weights uploaded",
     "notebook.pushing": "notebook of node {node}: pushing as {ref}",

@@ -33,13 +33,13 @@ def how_good(result: RunResult) -> Iterator[str]:
 def how_sure(result: RunResult) -> Iterator[str]:
     """Yield how the score compares with what was expected, and what the guards say."""
     if result.self_reported:
-        yield "Uncertain: scripts reported their own CV scores."
+        yield "Uncertain: scripts reported their own scores."
     elif result.validation_interval is None:
         yield words.sentence(f"no interval: {result.validation_interval_note or 'none was computed'}")
     else:
         test = "similar new rows" if result.own_data else f"the {words.test(result)}"
         ending = {None: ".", True: "; the score is inside it.", False: "; the score is OUTSIDE it."}
-        yield f"CV predicts {words.interval(result)} on {test} (95% interval){ending[result.score_in_interval]}"
+        yield f"Validation predicts {words.interval(result)} on {test} (95% interval){ending[result.score_in_interval]}"
     yield from _guards(result)
 
 
@@ -93,7 +93,7 @@ def _better_by(data: ReportData, node: NodeRow) -> Iterator[str]:
     """Yield, as clauses, the score beside the baseline's, what an ensemble gains, and where the ideas come from."""
     baseline = next((row for row in data.nodes if row.id == 1 and row.validation is not None), None)
     if baseline is not None and baseline.id != node.id and node.validation is not None:
-        yield f"its CV score is {words.score(node.validation)} (baseline: {words.score(baseline.validation)})"
+        yield f"its validation score is {words.score(node.validation)} (baseline: {words.score(baseline.validation)})"
     ensemble = data.result.blend if node.blend else None
     if ensemble is not None and ensemble.gain is not None:
         error = "" if ensemble.gain_error is None else f" ± {ensemble.gain_error:.2g}"

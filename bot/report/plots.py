@@ -74,11 +74,11 @@ def _thresholds(result: RunResult, axis: Axis, y_axis: Axis) -> Iterator[Series]
 
 
 def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
-    """Draw every node's CV score over time, the best so far, and the share of the teams that each best beats."""
+    """Draw every node's validation score over time, the best so far, and the share of the teams that each best beats."""
     if not result.best_over_time:
         return ()
     last = max(result.best_over_time[-1][0], *(n.end_seconds for n in nodes if n.end_seconds is not None))
-    x_axis, label = time_axis(last), "CV score (best at the top)"
+    x_axis, label = time_axis(last), "Validation score (best at the top)"
     scored_nodes = [n for n in nodes if n.validation is not None and n.end_seconds is not None]
     bests = [(seconds, score) for seconds, score, _ in result.best_over_time]
     values = [n.validation or 0.0 for n in scored_nodes]
@@ -96,7 +96,7 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
         *_marked_nodes(places, result),
     ]
     series = [curve for curve in series if curve.points]
-    charts = [Chart("CV scores over time", x_axis, y_axis, series, height=280)]
+    charts = [Chart("Validation scores over time", x_axis, y_axis, series, height=280)]
     graded = [(seconds, rate) for seconds, _, rate in result.best_over_time if rate is not None]
     if graded:
         rates = Axis(-0.04, 1.04, "teams beaten", "{:.0%}".format)
@@ -108,18 +108,18 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
 
 
 def agreement_chart(result: RunResult, nodes: Sequence[NodeRow]) -> Chart | None:
-    """Draw each node's CV score against its hidden or public one; None without two nodes that have both."""
+    """Draw each node's validation score against its hidden or public one; None without two nodes that have both."""
     places = {n: (n.validation, n.hidden) for n in nodes if n.validation is not None and n.hidden is not None}
     if len(places) < 2:
         return None
     falling, test = result.is_lower_better, words.test(result)
-    label = "CV score (best on the right)"
+    label = "Validation score (best on the right)"
     score_scale = score_axis([x for x, _ in places.values()], label=label, falling=falling)
     y_axis = score_axis([y for _, y in places.values()], label=f"{test} score (best at the top)", falling=falling)
     low, high = max(score_scale.low, y_axis.low), min(score_scale.high, y_axis.high)
     equal = [Series("equal", "muted dashed", [(low, low), (high, high)], "line")] if low < high else []
     series = [*equal, *_scripts_and_blends(places), *_marked_nodes(places, result)]
-    title = f"CV score against {test} score, one point per node"
+    title = f"Validation score against {test} score, one point per node"
     return Chart(title, score_scale, y_axis, series, height=340)
 
 

@@ -141,7 +141,7 @@ def blend(result: RunResult) -> str:
     error = "" if ensemble.noise is None else f" ± {ensemble.noise:.2g}"
     members = f"combines {members_in_words(weights)} by {ensemble.space}"
     origin = f"is node {next(iter(weights))}, calibrated" if single else members
-    text = f"node {node} {origin}; its CV score is {score(ensemble.score)}{error}"
+    text = f"node {node} {origin}; its validation score is {score(ensemble.score)}{error}"
     if ensemble.gain is not None:
         error = "" if ensemble.gain_error is None else f" ± {ensemble.gain_error:.2g}"
         text += f", a gain of {ensemble.gain:+.3g}{error} over its {'uncalibrated' if single else 'best'} member"
@@ -204,7 +204,8 @@ def beside_simple(result: RunResult) -> Iterator[str]:
     models = result.simple_models
     if models and result.validation_score is not None:
         scores = ", ".join(f"{model.name} {score(model.validation)}" for model in models)
-        yield f"CV scores: result {score(result.validation_score)}; {scores}."
+        kind = "Self-reported" if result.self_reported else "Hold-out"
+        yield f"{kind} scores: result {score(result.validation_score)}; {scores}."
     if result.score is not None and any(model.hidden is not None for model in models):
         scores = ", ".join(f"{model.name} {score(model.hidden)}" for model in models)
         yield f"Scores on rows withheld from the run: result {score(result.score)}; {scores}."
@@ -235,8 +236,10 @@ def _verdict(result: RunResult) -> str:
     if None in (result.chosen_node, result.prediction_source) and not result.submission_exists:
         return f"Nothing was submitted: {result.prediction_note or 'there is no submission'}."
     if result.own_data and result.valid_submission and result.score is None:
-        origin = "self-reported by scripts" if result.self_reported else "measured on rows withheld from the scripts"
-        return f"The CV score is {score(result.validation_score)}, {origin}."
+        own_score = score(result.validation_score)
+        if result.self_reported:
+            return f"The score is {own_score}, self-reported by scripts."
+        return f"The hold-out score is {own_score}, measured on rows withheld from the scripts."
     if not result.valid_submission or result.score is None:
         return f"The submission is invalid and has no score: {result.message or 'no reason is given'}"
     if result.own_data:
@@ -256,7 +259,7 @@ def _verdict(result: RunResult) -> str:
 def _verdict_so_far(result: RunResult) -> str:
     if result.validation_score is None:
         return f"The run is in progress: {plural(result.nodes, 'script')} so far, none with a score."
-    best = f"the best so far is node {result.chosen_node} with a CV score of {score(result.validation_score)}"
+    best = f"the best so far is node {result.chosen_node} with a validation score of {score(result.validation_score)}"
     return f"The run is in progress: {best}, after {plural(result.nodes, 'script')}. It will be graded at the end."
 
 
@@ -304,13 +307,21 @@ def remarks(result: RunResult) -> Iterator[str]:
         yield f"The simulated clock stopped at {moment(stream.reached)}, so the run saw no later posts."
     if result.note:
         yield result.note
+    yield from filter(None, [unlearned(result)])
+
+
+def unlearned(result: RunResult) -> str | None:
+    """Say that the models of one whole table have not seen its withheld rows; None: there are none."""
+    if not result.own_data or result.score is None:
+        return None
+    return "Stored models have not learned from the withheld rows: `predict.py NEW.csv --retrain` trains on all rows first."
 
 
 def cautions(result: RunResult) -> Iterator[str]:
     """Yield what a reader must know before trusting the figures."""
     if result.self_reported:
         yield (
-            "CV scores are self-reported: scripts print them, and the bot cannot check them. "
+            "Validation scores are self-reported: scripts print them, and the bot cannot check them. "
             f"No labels could be withheld: {result.self_reported}"
         )
     if result.no_answer:
@@ -321,7 +332,7 @@ def cautions(result: RunResult) -> Iterator[str]:
         yield "No isolation: scripts could read other files on the machine."
     if result.baseline_submitted and result.chosen_node == 1:
         better = "a better" if result.validation_score is not None else "a"
-        yield f"The baseline was submitted: no later node had {better} CV score."
+        yield f"The baseline was submitted: no later node had {better} validation score."
     if result.cutoff_note:
         yield result.cutoff_note
     if result.knowledge.younger:

@@ -83,7 +83,7 @@ def _approval_line(session: Session, approval: Approval, clock: Clock) -> str:
     node_label = f"{run.competition if run else approval.run_id}, node {submission.node if submission else '?'}"
     speed = clock.speed if isinstance(clock, FastClock) else 1.0  # a rehearsal's hours are moments to you
     minutes = max(0, int((clock.now() - approval.asked_at).total_seconds() / speed // 60))
-    score = "" if node is None or node.score is None else f", CV {node.score:.6g}"
+    score = "" if node is None or node.score is None else f", validation {node.score:.6g}"
     clock_note = "" if speed == 1 else " of real time"
     order = f"`bot approve {approval.id}` or `bot approve {approval.id} --refuse`"
     return f"{order}: {node_label}{score}, waiting for {minutes // 60} h {minutes % 60:02d} min{clock_note}: {approval.reason}"

@@ -194,9 +194,9 @@ def _not_worth_it(facts: DecisionInputs, settings: CompetitionSettings) -> Decis
     if facts.requested or facts.best_sent is None:
         return None
     if facts.score is None:
-        return Decision("never", "it has no CV score", of_file=True)
+        return Decision("never", "it has no validation score", of_file=True)
     if facts.noise is None:
-        return _wait(facts, facts.now + RETRY, "the noise of the CV scores is unknown")
+        return _wait(facts, facts.now + RETRY, "the noise of the validation scores is unknown")
     late_from = _late_from(facts, settings)
     limit = LATE_GAIN_ERRORS if late_from is not None and facts.now >= late_from else MIN_GAIN_ERRORS
     gain = facts.score - facts.best_sent

@@ -200,8 +200,8 @@ def correlate(pairs: Sequence[ScorePair]) -> ScoreCorrelation:
     if len(pairs) >= _FEWEST and (correlation is None or correlation < _FLOOR):
         correlation_words = "no rank correlation" if correlation is None else f"a rank correlation of {correlation:.2f}"
         warning = (
-            f"the CV and public scores of {len(pairs)} submissions have {correlation_words} (expected: at least "
-            f"{_FLOOR:g}): a better CV score may not mean a better public score, and a shake-up is likely"
+            f"the validation and public scores of {len(pairs)} submissions have {correlation_words} (expected: at least "
+            f"{_FLOOR:g}): a better validation score may not mean a better public score, and a shake-up is likely"
         )
     return ScoreCorrelation(len(pairs), correlation, warning)
 
@@ -228,8 +228,8 @@ def _score_error(session: Session, row: Submission) -> float:
 def choose(choices: Sequence[Choice], errors: Mapping[str, float], *, lower_is_better: bool) -> list[Choice]:
     """Return which submissions to select, the conservative pick and the risky pick.
 
-    The conservative pick is the best by public score, or where there is none by CV score less its standard error (`errors`,
-    by tag); the risky pick is, of the others, the best by CV score and its standard error.
+    The conservative pick is the best by public score, or where there is none by validation score less its standard error
+    (`errors`, by tag); the risky pick is, of the others, the best by validation score and its standard error.
     """
     sign = -1.0 if lower_is_better else 1.0
 

@@ -260,7 +260,7 @@ class SubmissionService:
             decision = Decision("never", f"node {request.node} already has submission {row.tag} ({row.status})")
             submission = row.id if row in state.open else None
         elif request.node not in self._reviewer.scores():
-            decision = Decision("never", f"node {request.node} has no CV score")
+            decision = Decision("never", f"node {request.node} has no validation score")
         else:
             decision, candidate = await self._decide(Proposal(request.node, requested=True))
         record = self._record_decision(request.node, decision, state, candidate, request=request, submission=submission)
@@ -337,8 +337,7 @@ class SubmissionService:
                 for row in rows
             ]
         return sorted(
-            open_submissions,
-            key=lambda s: (not s.begun, not s.pushed, not s.wanted_by_owner, -s.score, int(s.row.id)),
+            open_submissions, key=lambda s: (not s.begun, not s.pushed, not s.wanted_by_owner, -s.score, int(s.row.id))
         )
 
     async def _advance(self, submission: _OpenSubmission) -> None:

@@ -79,8 +79,8 @@ def progress(run: RunRecord, now: datetime, *, small: bool = False) -> Chart | N
     scores = [score for _, score in all_points]
     y_axis = score_axis(scores, [score for _, score in steps[1:]] or scores[:1], falling=falling)
     series = [
-        Series("CV, best so far", "good", timed(steps, begin), "steps"),
-        Series("CV, each script", "good pale", timed(points, begin)),
+        Series("Validation, best so far", "good", timed(steps, begin), "steps"),
+        Series("Validation, each script", "good pale", timed(points, begin)),
         Series("public leaderboard", "ours", timed(public, begin)),
     ]
     x_axis = time_axis((end - begin).total_seconds())

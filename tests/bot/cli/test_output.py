@@ -64,7 +64,7 @@ def test_no_submission_is_named_where_there_is_none(capsys: pytest.CaptureFixtur
 def test_own_data_has_no_table_of_medals(capsys) -> None:
     text = printed(capsys, own_data=True, n_teams=0, score=None, validation_score=0.25, baseline_submitted=True)
     assert text.startswith(
-        "The CV score is 0.25, measured on rows withheld from the scripts.\nexpected score on new rows"
+        "The hold-out score is 0.25, measured on rows withheld from the scripts.\nexpected score on new rows"
     )
     assert "medal" not in text and "predictions: runs/a/submission.csv" in text
 
@@ -72,7 +72,7 @@ def test_own_data_has_no_table_of_medals(capsys) -> None:
 @pytest.mark.parametrize(
     ("chosen", "gain", "first"),
     [
-        (5, 0.1, "The CV score is 0.25"),
+        (5, 0.1, "The hold-out score is 0.25"),
         (5, 0.03, "The result does not beat a constant by more than noise."),
         (2, 0.0, "Nothing beat the simple models by more than noise: the result is a constant."),
     ],
@@ -81,7 +81,7 @@ def test_a_result_that_a_simple_model_reaches_says_so_first(capsys, chosen, gain
     model = {"name": "a constant", "node": 2, "validation": 0.29, "gain": gain, "gain_error": 0.02}
     scores = {"score": None, "validation_score": 0.25, "simple_models": [model], "chosen_node": chosen}
     text = printed(capsys, own_data=True, n_teams=0, **scores)
-    assert text.startswith(first) and "CV scores: result 0.25; a constant 0.29." in text
+    assert text.startswith(first) and "Hold-out scores: result 0.25; a constant 0.29." in text
 
 
 @pytest.mark.parametrize(("changes", "word"), [({"guards": [DOUBT]}, "not counted"), ({"n_teams": 1}, "one team")])

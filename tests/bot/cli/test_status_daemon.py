@@ -84,7 +84,7 @@ def test_each_competition_is_shown_in_a_table_and_in_lines_that_fit_a_screen(fol
     assert lines(shown, "given up") == [f"1 task (learn of {SPOOKY}), last attempt 2026-11-20 09:00 UTC: no answer"]
     assert lines(shown, "state")[0].endswith("its rules are not accepted")
     assert lines(shown, "knows") == ["1 message in 1 topic, 1 kernel, 2 analysed; 2 ideas, 1 draft, 1 report"]
-    assert lines(shown, "nodes") == ["5: 1 running, 2 valid, 1 buggy, 1 failed; best CV score: 0.4 (node 3)"]
+    assert lines(shown, "nodes") == ["5: 1 running, 2 valid, 1 buggy, 1 failed; best validation score: 0.4 (node 3)"]
     assert lines(shown, "now") == ["node 4: improve, runs on the hold-out view, when the daemon stopped"]
     assert lines(shown, "problem")[0].endswith("Kaggle answered 503 to kernels/list")
     assert lines(shown, "note") == [

@@ -113,7 +113,9 @@ def test_what_waits_is_listed_with_its_commands(store: Store) -> None:
         begin(tx, "rules/titanic", "read its rules, then: bot approve titanic --rules")
         begin(tx, "disk", "the disk is full")
     held, rules = bot("approve").stdout.splitlines()
-    assert held.startswith("`bot approve 1` or `bot approve 1 --refuse`: titanic, node 2, CV 0.8, waiting for 0 h 0")
+    assert held.startswith(
+        "`bot approve 1` or `bot approve 1 --refuse`: titanic, node 2, validation 0.8, waiting for 0 h 0"
+    )
     assert held.endswith(" min: a gain of 0.1")
     assert rules == "read its rules, then: bot approve titanic --rules"
     bot("approve", "1", "--refuse")
@@ -202,7 +204,7 @@ def test_the_daemons_status_line_is_shown(store: Store, state: str, status: int,
 
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize(
-    ("node", "words"), [("3", "node 3 on titanic is buggy and has no CV score"), ("9", "has no node 9")]
+    ("node", "words"), [("3", "node 3 on titanic is buggy and has no validation score"), ("9", "has no node 9")]
 )
 def test_a_node_that_cannot_be_sent_is_refused_at_once(node: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):

@@ -37,7 +37,7 @@ async def test_a_run_that_sent_nothing_reports_it_and_leaves_its_best_script(run
     assert "nothing was submitted" in (run.folder.solution / "README.md").read_text()
     assert not run.folder.submission.exists()
     shown = page_of(run)
-    assert f"Nothing was submitted: nothing was submitted; node {best} has the best CV score." in shown.prose
+    assert f"Nothing was submitted: nothing was submitted; node {best} has the best validation score." in shown.prose
     for words in ("The full leaderboard was never downloaded", "Nothing was submitted.", "there is no comparison"):
         assert words in shown.prose
     assert "★" not in shown.prose.replace("★ the submission that counts", "")

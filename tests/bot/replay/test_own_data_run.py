@@ -77,7 +77,7 @@ def test_a_folder_is_solved_without_answers_and_its_package_predicts_new_rows(bo
     page = (run / "report.html").read_text()
     assert "leaderboard" not in page.lower() and "team" not in page.split("<main>")[0]
     assert "a constant 0.5." in page
-    assert "The CV score is" in page and "predict.py NEW.csv" in page
+    assert "The hold-out score is" in page and "predict.py NEW.csv" in page
     assert bot("audit", run).exit_code == 0
 
     package = Path(shutil.move(run / "solution", tmp_path / "package"))
@@ -107,7 +107,7 @@ def test_a_zip_with_a_sample_submission_is_solved_and_can_be_resumed(bot: Bot, t
     assert resumed.exit_code == 0 and results(resumed)[0]["own_data"], resumed.output
 
 
-def test_of_one_table_rows_are_withheld_scored_at_the_end_and_learned_from_by_the_package(bot, tiny, tmp_path) -> None:
+def test_of_one_table_rows_are_withheld_scored_at_the_end_and_kept_in_the_package(bot, tiny, tmp_path) -> None:
     rows = flowers(tiny, "train")
     source = write(tmp_path / "flowers.csv", rows)
     done = bot("solve", source, "--target", "label", *STEPS, "--out", tmp_path / "runs")
@@ -117,7 +117,12 @@ def test_of_one_table_rows_are_withheld_scored_at_the_end_and_learned_from_by_th
     assert result["score"] > 0.5 and result["n_teams"] == 0 and not result["any_medal"]
     assert result["community"] is None, "nobody has written anything"
     assert len(table(run / "submission.csv")) == 48
-    assert not (run / "solution/data").exists() and list((run / "solution/weights").rglob("*.joblib"))
+    assert list((run / "solution/weights").rglob("*.joblib"))
+    assert len(table(run / "solution/data/train.csv")) == len(rows), (
+        "with --retrain it learns from the withheld ones too"
+    )
+    assert "have not learned from the 48 rows that were withheld" in (run / "solution/README.md").read_text()
+    assert "--retrain" in (run / "report.html").read_text()
     assert not list((run / "solution").rglob("answers.csv"))
     assert "on rows withheld from the search" in (run / "report.html").read_text()
 

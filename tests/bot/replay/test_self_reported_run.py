@@ -44,7 +44,7 @@ def test_the_built_in_model_scores_itself_and_the_hidden_test_grades_it(bot: Bot
     evaluated = [event for event in events if event["type"] == "evaluation.added"]
     assert all(event["view"] == "holdout" and event["message"].startswith("self-reported: ") for event in evaluated)
     page = (run / "report.html").read_text()
-    assert "CV scores are self-reported" in page and reason in page
+    assert "Validation scores are self-reported" in page and reason in page
 
 
 @pytest.mark.usefixtures("pageless")

@@ -40,8 +40,9 @@ async def test_a_run_that_goes_on_has_a_page_of_what_is_known_so_far(tmp_path: P
         run = EndedRun(folder, context, SandboxDescription("process", ()), Stopwatch(StopwatchReading()), "running")
         async with written_meanwhile(context, partial(report_so_far, run, 7), 0.01):
             await until(folder.report)
-        assert "The run is in progress: the best so far is node 1 with a CV score of" in folder.report.read_text(
-            encoding="utf-8"
+        assert (
+            "The run is in progress: the best so far is node 1 with a validation score of"
+            in folder.report.read_text(encoding="utf-8")
         )
         so_far = read_latest(folder)
         assert (so_far.status, so_far.score, so_far.hidden_scores) == ("running", None, {}), "nothing is graded"

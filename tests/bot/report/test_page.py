@@ -245,7 +245,7 @@ def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) ->
     ]
     changes = {"validation_interval": [0.4123, 0.4567], "score_in_interval": False, "guards": guards, "chosen_node": 3}
     prose = page(tmp_path, FakeRun(changes=changes)).prose
-    assert "CV predicts 0.4123 to 0.4567 on the hidden test (95% interval); the score is OUTSIDE it." in prose
+    assert "Validation predicts 0.4123 to 0.4567 on the hidden test (95% interval); the score is OUTSIDE it." in prose
     assert "A guard warns: time. 1 guard could not run: copied. 1 other guard found no problem." in prose
     assert "ids do not tell of labels" not in prose, "guards that found nothing take no room"
     assert "A guard warns about the data (time): the future is known" in prose

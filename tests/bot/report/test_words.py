@@ -43,7 +43,7 @@ DOUBT = {"node": 1, "guard": "copies", "verdict": "suspicious", "sentence": "it 
         ),
         (
             {"status": "running", "score": None, "validation_score": 0.3, "nodes": 2},
-            "The run is in progress: the best so far is node 1 with a CV score of 0.3, after 2 scripts. "
+            "The run is in progress: the best so far is node 1 with a validation score of 0.3, after 2 scripts. "
             "It will be graded at the end.",
         ),
         (

@@ -55,7 +55,7 @@ def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None
         ({"copied": "every value is the same as in x.csv"}, "a copy: every value"),
         ({"now": DEADLINE}, "deadline was 2026-04-01T00:00:00Z"),
         ({"score": 0.79}, "a gain of -0.01"),
-        ({"score": None}, "no CV score"),
+        ({"score": None}, "no validation score"),
         ({"remaining_total": 0}, "the site accepts no more"),
         ({"self_reported": True}, "its score is self-reported"),
         ({"self_reported": True, "approved": True, "best_sent": None}, "its score is self-reported"),

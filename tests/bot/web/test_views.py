@@ -49,7 +49,7 @@ async def test_all_competitions_are_shown_with_rank_scores_money_and_trouble(own
         "kernels failed 1×",
     ):
         assert words in shown
-    assert "CV 0.4 public 0.3217" in shown and "$1.00" in shown
+    assert "validation 0.4 public 0.3217" in shown and "$1.00" in shown
     problems = text(page, "problems")
     assert f"accept the rules of {NOMAD}" in problems
     assert f"Abandoned after repeated failures: 1 task ( learn of {SPOOKY} )" in problems
