@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 def resume(
     paths: Annotated[list[Path], typer.Argument(help="run folders, or folders that contain runs")],
     snapshot: Annotated[
-        list[Path] | None,
-        typer.Option(help="new path of a snapshot that has moved; can be repeated"),
+        list[Path] | None, typer.Option(help="new path of a snapshot that has moved; can be repeated")
     ] = None,
     fleet: Fleet = None,
     plain: Plain = False,

@@ -51,16 +51,14 @@ def solve(
         str | None, typer.Option(help="column to predict (default: the one missing from the test table)")
     ] = None,
     metric: Annotated[
-        str | None,
-        typer.Option(help="metric (default: roc_auc for two classes, log_loss for more, rmse for numbers)"),
+        str | None, typer.Option(help="metric (default: roc_auc for two classes, log_loss for more, rmse for numbers)")
     ] = None,
     id: Annotated[str | None, typer.Option(help="column with row ids (default: one that looks like an id)")] = None,
     group: Annotated[
         str | None, typer.Option(help="single table: column whose groups are never split (`none` splits by row)")
     ] = None,
     time_column: Annotated[
-        str | None,
-        typer.Option(help="single table: withhold the latest rows by this column (default: a date column)"),
+        str | None, typer.Option(help="single table: withhold the latest rows by this column (default: a date column)")
     ] = None,
     shuffle: Annotated[
         bool, typer.Option("--shuffle", help="single table: withhold rows at random instead of by date")

@@ -12,11 +12,7 @@ from state.live import live_runs
 _COLUMNS = ("time (UTC)", "competition", "node", "how", "validation", "public", "status", "why", "tag")
 
 
-def submissions(
-    competition: OneCompetition = None,
-    config: Config = None,
-    json: Json = False,
-) -> None:
+def submissions(competition: OneCompetition = None, config: Config = None, json: Json = False) -> None:
     """Show what was submitted and what waits, with scores and reasons.
 
     It also shows the last decision not to submit.

@@ -95,8 +95,7 @@ class PortfolioFits:
             categories: columns that hold categories, by number.
             encode: columns to replace by the target's mean, by number.
 
-        Raises:
-            InvalidSubmission: the features cannot be used, or the portfolio does not learn such labels.
+        Raises InvalidSubmission: the features cannot be used, or the portfolio does not learn such labels.
         """
         log, executor = self.log, self.log.executor
         folds = await executor.fold_view()

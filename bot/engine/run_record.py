@@ -46,12 +46,7 @@ from state.words import iso
 _RowT = TypeVar("_RowT", Execution, Lab, LedgerEntry, Node)
 _NEWS = " [news] "
 """Prefix of a line of news, after the lab's mark, in what a coder sees of a command."""
-_PHASES = {
-    "reading": "reading",
-    "guards:": "checking",
-    "final selection": "selection",
-    "refit": "refit",
-}
+_PHASES = {"reading": "reading", "guards:": "checking", "final selection": "selection", "refit": "refit"}
 """Phases by the prefixes of unfinished steps."""
 _CALLS = {"plan": "planning", "pick": "choosing posts", "substeps": "splitting the plan", "write": "writing"}
 """What a node's author is at, by the names of its steps; others are `substep 2: 1`, with the number of the rewrite."""

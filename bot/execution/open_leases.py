@@ -22,8 +22,7 @@ def open_leases(
     `requested_gpus` are GPUs an execution; None: one if there is one, on a fleet if every node has one. Without a fleet, or
     its address, scripts run here.
 
-    Raises:
-        UsageError: there are fewer GPUs, the folder of leases cannot be used, or there is no such fleet.
+    Raises UsageError: there are fewer GPUs, the folder of leases cannot be used, or there is no such fleet.
     """
     try:
         folder = leases_folder()

@@ -34,8 +34,7 @@ def cutoff_on(card: TaskCard, cutoff: datetime | Literal["deadline"]) -> datetim
 
     A time after the deadline is accepted, although posts by winners then make the result mean little.
 
-    Raises:
-        UsageError: it is before the competition began, when nothing was known.
+    Raises UsageError: it is before the competition began, when nothing was known.
     """
     if cutoff == "deadline":
         return card.deadline

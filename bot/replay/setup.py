@@ -63,8 +63,7 @@ class Setup:
         `chosen_options` and `usual` are as in `run_options`, `model` and `fleet` as the options so named, `file` is bot.toml,
         and `models` take the place of those of the environment and bot.toml. `min_seconds` is the least that `time` may be.
 
-        Raises:
-            UsageError: an option is wrong, the model, coder or sandbox cannot be used, or bot.toml is wrong.
+        Raises UsageError: an option is wrong, the model, coder or sandbox cannot be used, or bot.toml is wrong.
         """
         configuration = read_settings(file)
         configuration = configuration.model_copy(update={"fleet": configuration.fleet.at(fleet)})

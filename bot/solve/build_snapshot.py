@@ -247,8 +247,7 @@ def _write_form(rows: _Rows, sample: UserTable, test: UserTable, out: Path) -> N
 def restore_form(form: Path, submission: Path) -> None:
     """Replace row numbers by the person's own key columns, in the order of their sample; without a form do nothing.
 
-    Raises:
-        OSError: a file cannot be read or written.
+    Raises OSError: a file cannot be read or written.
     """
     if not form.is_file() or not submission.is_file():
         return

@@ -36,8 +36,7 @@ _MEAN_SIZE, _FEWEST = 2.0, 10
 def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, detected: DetectedTask) -> str:
     """Return the column to predict: the one named by the option, the only one that test rows lack, or one named like a target.
 
-    Raises:
-        UsageError: it is not in the training table, or cannot be detected.
+    Raises UsageError: it is not in the training table, or cannot be detected.
     """
     if options.target is not None:
         return _column("--target", options.target, train)
@@ -130,8 +129,7 @@ def id_of(
 ) -> str | None:
     """Return the column that identifies rows in both tables; None: rows must be numbered.
 
-    Raises:
-        UsageError: the column named by the option is missing, or does not identify rows.
+    Raises UsageError: the column named by the option is missing, or does not identify rows.
     """
     tables = [train] if test is None else [train, test]
     if options.id is not None:
@@ -156,8 +154,7 @@ def id_of(
 def group_of(train: UserTable, target: str, options: SolveOptions, detected: DetectedTask) -> str | None:
     """Return the column whose groups of rows must stay together; None: rows are split one by one.
 
-    Raises:
-        UsageError: the column named by the option is missing, or has too few groups.
+    Raises UsageError: the column named by the option is missing, or has too few groups.
     """
     if options.group == "none":
         return None

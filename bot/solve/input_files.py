@@ -72,8 +72,7 @@ class CollectedFiles:
 def find_tables(collected: CollectedFiles, options: SolveOptions, detected: DetectedTask) -> InputFiles | None:
     """Find the tables among a folder's files, by name or by contents; None: the folder has no table.
 
-    Raises:
-        UsageError: it is unclear which table is which, or one cannot be read.
+    Raises UsageError: it is unclear which table is which, or one cannot be read.
     """
     files, source = collected.files, collected.source
     tables = _Tables(files, options)

@@ -38,8 +38,7 @@ class SolveOptions:
     def choose(self, role: str, option: str, names: Sequence[str], source: Path) -> str:
         """Return the likeliest of several tables, which is the first.
 
-        Raises:
-            UsageError: there are several, and `yes` is not set; or there is none.
+        Raises UsageError: there are several, and `yes` is not set; or there is none.
         """
         if len(names) == 1 or (names and self.yes):
             return names[0]

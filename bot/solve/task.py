@@ -53,8 +53,7 @@ class PredictionTask:
 def task_of(train: UserTable, target: str, metric: str | None, detected: DetectedTask) -> PredictionTask:
     """Return the task for a target; the default metric is the usual one for the target's kind.
 
-    Raises:
-        UsageError: the target is empty, has one value, or does not suit the metric; or the metric is unknown.
+    Raises UsageError: the target is empty, has one value, or does not suit the metric; or the metric is unknown.
     """
     values = count_values(train.column(target))
     kind = kind_of(values, train.name, target, metric_name=metric)
@@ -113,8 +112,7 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
 
     If numbers may be classes or quantities, the named metric decides.
 
-    Raises:
-        UsageError: there are no values, there is only one, or they look like free text.
+    Raises UsageError: there are no values, there is only one, or they look like free text.
     """
     if not values:
         raise UsageError(f"the target `{target}` is empty in every row of {name}")
@@ -150,8 +148,7 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
 def metric_of(metric_name: str | None, kind: Kind, values: Counter[str], target: str) -> Metric:
     """Return the named metric, or the usual one.
 
-    Raises:
-        UsageError: it is unknown, or does not suit the target.
+    Raises UsageError: it is unknown, or does not suit the target.
     """
     if metric_name is None:
         return METRICS["accuracy" if kind == "classes" and len(values) > _MAX_COLUMNS else _USUAL[kind]]
@@ -182,8 +179,7 @@ def task_of_sample(
 
     The training table may lack the labels if other files hold them; then the metric must be named.
 
-    Raises:
-        UsageError: as for `task_of`, or the sample has too few columns.
+    Raises UsageError: as for `task_of`, or the sample has too few columns.
     """
     columns = tuple(name for name in sample.header if name not in key)
     if not columns:

@@ -64,8 +64,7 @@ def split_table(
 ) -> TrainTestSplit:
     """Choose the test rows of a table.
 
-    Raises:
-        UsageError: a named column is missing, or its cells are not times.
+    Raises UsageError: a named column is missing, or its cells are not times.
     """
     cells = list(train.column(target))
     empty = frozenset(row for row, cell in enumerate(cells) if not cell)

@@ -23,11 +23,7 @@ from state.files import replacing
 
 
 def blend(
-    view: LabelledView,
-    members: Sequence[Member],
-    bank: Path,
-    seed: int,
-    withheld: LabelledView | None = None,
+    view: LabelledView, members: Sequence[Member], bank: Path, seed: int, withheld: LabelledView | None = None
 ) -> FittedBlend:
     """Fit a blend on a view's rows, and keep its predictions.
 
@@ -94,8 +90,7 @@ def write_blend(
         view_dir: any view of the run, with the sample submission.
         out: the file to write; there only when it is complete.
 
-    Raises:
-        InvalidSubmission: a member's file cannot be read.
+    Raises InvalidSubmission: a member's file cannot be read.
     """
     sample = view_dir / "sample_submission.csv"
     with replacing(out) as partial:
@@ -109,8 +104,7 @@ def write_predictions(predictions: Path, view_dir: Path, card: TaskCard, out: Pa
         view_dir: any view of the run, with the sample submission.
         out: the file to write; there only when it is complete.
 
-    Raises:
-        InvalidSubmission: the file in the bank cannot be read.
+    Raises InvalidSubmission: the file in the bank cannot be read.
     """
     sample = view_dir / "sample_submission.csv"
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -62,8 +62,7 @@ def receive(
         fitted_on: file in the bank with predictions out of fold, on whose rows cut points and thresholds are fitted where
             `files` has none.
 
-    Raises:
-        InvalidSubmission: one of them is not what is expected; the text is a sentence.
+    Raises InvalidSubmission: one of them is not what is expected; the text is a sentence.
     """
     form, warnings = data.form, list[str]()
     by_role: dict[Role, _RoleValues] = {}

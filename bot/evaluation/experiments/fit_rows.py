@@ -69,8 +69,7 @@ def write_all_fit_rows(
 
     `features`, which were checked before, are of the rows of `view`; `folds` are those of the view `sealed`.
 
-    Raises:
-        InvalidSubmission: rows cannot be told apart by their ids.
+    Raises InvalidSubmission: rows cannot be told apart by their ids.
     """
     columns = view.card.row_columns
     ids = [*read_layout(view.data, view.card).ids, *read_table(view.data / "sample_validation.csv").keys(columns)]
@@ -102,8 +101,7 @@ def _write_rows(parts: Sequence[Path], rows: Sequence[int], out: Path) -> None:
 def _sparse(path: Path) -> Any:
     """Return a sparse matrix whose places are all within it: SciPy believes them, and goes beyond its memory.
 
-    Raises:
-        InvalidSubmission: it is none.
+    Raises InvalidSubmission: it is none.
     """
     try:
         matrix = sparse.load_npz(path)

@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import Gain, LabelledView
 from bot.evaluation.answers.blends import BlendRecipe
-from bot.evaluation.answers.experiments import (
-    LeakCheck,
-    PresentEnsemble,
-    Reference,
-    Role,
-    ScoredExperiment,
-)
+from bot.evaluation.answers.experiments import LeakCheck, PresentEnsemble, Reference, Role, ScoredExperiment
 from bot.evaluation.blending.ordinal import cut
 from bot.evaluation.blending.spaces import NUMBERS, VOTES, combine, enter
 from bot.evaluation.experiments.experiment_arrays import Received, receive
@@ -185,8 +179,7 @@ def take_test(
 
     `oof` is the bank's file with the experiment's predictions out of fold, by which numbers become labels.
 
-    Raises:
-        InvalidSubmission: it is not what is expected; the text is one sentence.
+    Raises InvalidSubmission: it is not what is expected; the text is one sentence.
     """
     with ExitStack() as stack:
         name = receive(open_rows(folds, view, stack), {"test": file}, bank, seed, oof).arrays.test

@@ -88,8 +88,7 @@ def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, cont
     The folder is laid out by `lay_out`. Memory counts as address space of each process; the limit of processes, threads
     included, is enforced by the kernel only if the grader is contained.
 
-    Raises:
-        OSError: it cannot be started.
+    Raises OSError: it cannot be started.
     """
     with ExitStack() as stack:
         if contained:

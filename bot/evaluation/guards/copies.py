@@ -34,8 +34,7 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
 
     The view's sample_submission.csv defines a valid file; `outputs` is a folder with files that public kernels have written.
 
-    Raises:
-        InvalidSubmission: the site would not take it; the text gives the reason.
+    Raises InvalidSubmission: the site would not take it; the text gives the reason.
     """
     own_values = read_submission(file, view_dir / "sample_submission.csv", card)[1]
     return public_copy(own_values, view_dir, outputs, card)

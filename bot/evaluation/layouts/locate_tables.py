@@ -95,8 +95,7 @@ def row_ids(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> tu
     Mostly that is one, named as the sample names it. Otherwise it is the column that holds the sample's ids in the test
     rows; or two such; or the one column that is named like an id and never repeats itself.
 
-    Raises:
-        UnsupportedLayout: there is none.
+    Raises UnsupportedLayout: there is none.
     """
     if train.header.count(card.id_column) == 1:
         return (card.id_column,)

@@ -22,8 +22,7 @@ def read_layout(data_dir: Path, card: TaskCard) -> Layout:
     `train_labels.csv`, `train.json`, compressed or not), or else files that lie in folders by their classes, are named by
     them, or have a file of labels each.
 
-    Raises:
-        UnsupportedLayout: labels cannot be withheld from this layout of the data; the text gives the reason.
+    Raises UnsupportedLayout: labels cannot be withheld from this layout of the data; the text gives the reason.
     """
     layout = _read(data_dir, card)
     if card.key_columns and not isinstance(layout.form, KeyedRowMapping):

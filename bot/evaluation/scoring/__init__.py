@@ -165,8 +165,7 @@ def parts_of(view: LabelledView, scorer: Scorer) -> tuple[Truth, Truth | None]:
 
     Both parts score predictions that either has read.
 
-    Raises:
-        InvalidSubmission: they cannot be read.
+    Raises InvalidSubmission: they cannot be read.
     """
     truth, final_rows = scorer.truth(view.truth, sample_of(view)), sorted(final_places(view.labels))
     if not final_rows:

@@ -68,8 +68,7 @@ def keep(values: NDArray[Any] | None, path: Path, bank: Path) -> str:
     Values are as `read_submission` returns them; None: only the file itself can be scored. The file is copied where they are
     no array of numbers or of short texts.
 
-    Raises:
-        OSError: they cannot be written.
+    Raises OSError: they cannot be written.
     """
     texts = set(values.ravel().tolist()) if values is not None and values.dtype == object else set()
     if values is not None and len(texts) * max(map(len, texts), default=0) <= _PADDED * path.stat().st_size:

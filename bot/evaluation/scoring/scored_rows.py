@@ -216,8 +216,7 @@ def open_holdout(
     `parts` are those of `readable_parts`, where they are open. Where a grader scores whole files only, the rows have no numbers,
     and the score has no standard error.
 
-    Raises:
-        InfrastructureFailure: the labels cannot be read.
+    Raises InfrastructureFailure: the labels cannot be read.
     """
     truth, final = parts or readable_parts(view, scorer)
     card, sample, row_count = view.card, sample_of(view), len(truth.ids or ())

@@ -94,8 +94,7 @@ def open_rows(path: Path, limits: CsvReadLimits) -> Iterator[UntrustedRows]:
     Bytes that are not UTF-8 become surrogates (`errors="surrogateescape"`), so that errors can quote a cell. At most
     one row is in memory. Links are followed; what is not a plain file is never opened.
 
-    Raises:
-        InvalidSubmission: any fault of the file, within the block too.
+    Raises InvalidSubmission: any fault of the file, within the block too.
     """
     name = shown_name(path)
     with _open_untrusted(path, name) as raw:

@@ -152,8 +152,7 @@ def build_folds(
     labels of the rows that are validated, and what `fold_lines` reads. folds.csv lists the training rows of the view
     `of_view`.
 
-    Raises:
-        UnsupportedLayout: labels cannot be withheld from this data, or there are too few rows for so many folds.
+    Raises UnsupportedLayout: labels cannot be withheld from this data, or there are too few rows for so many folds.
     """
     layout = read_layout(data_dir, card)
     split = split_rows(layout, seed, VERSION, withholding)
@@ -195,8 +194,7 @@ def share_everything(data_dir: Path, card: TaskCard, reason: str, out_dir: Path,
 
     The reason is kept in `labels_dir`; `out_dir` is there only when complete.
 
-    Raises:
-        UnsupportedLayout: not even a sample submission is there.
+    Raises UnsupportedLayout: not even a sample submission is there.
     """
     read_sample(data_dir, card)
     staging = _staging(out_dir)

@@ -38,10 +38,7 @@ class Budget:
 
 
 def draw_units(
-    strata: Sequence[Sequence[Sequence[int]]],
-    size: Callable[[Sequence[int]], int],
-    budget: Budget,
-    min_units: int,
+    strata: Sequence[Sequence[Sequence[int]]], size: Callable[[Sequence[int]], int], budget: Budget, min_units: int
 ) -> DrawnUnits:
     """Draw units of each stratum for both halves, in the order given.
 

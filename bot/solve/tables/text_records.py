@@ -206,8 +206,7 @@ def _blocks(path: Path, stride: int) -> Iterator[bytes]:
 def _marked_encoding(path: Path) -> str | None:
     """Return the encoding that a file's first bytes mark; None: UTF-8, or an unmarked encoding.
 
-    Raises:
-        TableError: the file is packed or has another format.
+    Raises TableError: the file is packed or has another format.
     """
     head = next(_blocks(path, 1), b"")
     for mark, kind in _ARCHIVE_MARKS:

@@ -112,8 +112,7 @@ class UserTable:
             formats: formats of columns, from another table of the same data.
             max_seconds: rows are left out of a large table that takes longer to read and to write for scripts.
 
-        Raises:
-            TableError: it cannot be read.
+        Raises TableError: it cannot be read.
         """
         try:
             deadline = time.monotonic() + _DEADLINE_FACTOR * max_seconds
@@ -244,8 +243,7 @@ class _Survey:
 def _survey(name: str, rows: _Rows, deadline: float) -> _Survey:
     """Read all rows.
 
-    Raises:
-        TableError: a row has more cells than the header, many have fewer, or a quote swallows rows.
+    Raises TableError: a row has more cells than the header, many have fewer, or a quote swallows rows.
     """
     width = rows.width
     survey, short, stride = _Survey([False] * width), list[int](), 1
