@@ -565,6 +565,8 @@ def test_packed_and_other_formats_are_read(save, task, tmp_path):
     snapshot, shown = grown(task, tmp_path)
     assert shown["target"].startswith("`y`") and shown["test rows"].endswith("20 rows")
     assert [float(row["z"]) for row in table(snapshot.data / "test.csv")][:2] == [20.0, 20.5]
+    asked = [row["id"] for row in table(snapshot.data / "sample_submission.csv")]
+    assert asked == [str(n) for n in range(40, 60)], "ids stand in predictions as they are"
 
 
 def test_a_workbook_is_read(task, tmp_path):
