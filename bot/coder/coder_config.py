@@ -205,7 +205,7 @@ class ChosenCoder(ClosedModel):
     """Who works on a run's drafts."""
 
     labs: bool = Field(default=False, description="work on drafts in labs instead of with single scripts")
-    own: OwnCoder | None = Field(default=None, description="your own coding agent (default: the bot's shell coder)")
+    agent: OwnCoder | None = Field(default=None, description="your own coding agent (default: the bot's shell coder)")
 
 
 def choose_coder(
@@ -223,7 +223,7 @@ def choose_coder(
     if not labs:
         hint = "the built-in model cannot work in labs" if is_builtin else "use --sandbox bubblewrap or docker"
         raise UsageError(f"coder {name} works in labs, which require a language model and a sandbox: {hint}")
-    return ChosenCoder(labs=True, own=None if name == "lab" else own_coder(str(name), sections, choice))
+    return ChosenCoder(labs=True, agent=None if name == "lab" else own_coder(str(name), sections, choice))
 
 
 def own_coder(name: str, sections: Mapping[str, CoderSection], choice: "ModelChoice") -> OwnCoder:

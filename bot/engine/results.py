@@ -137,8 +137,8 @@ def results(run: RunRecord) -> tuple[Result, ...]:
     experiments = {experiment.node: experiment for experiment in run.experiments}
     portfolio = [e for e in experiments.values() if e.kind == "portfolio"]
     portfolio.sort(key=lambda e: (-run.oriented(e.result.score), e.node))
-    left_out = {experiment.node for experiment in portfolio[_BEST_OF_PORTFOLIO:]}
-    nodes = [node for node in run.scripts if node.status in ("valid", "buggy") and node.id not in left_out]
+    omitted_nodes = {experiment.node for experiment in portfolio[_BEST_OF_PORTFOLIO:]}
+    nodes = [node for node in run.scripts if node.status in ("valid", "buggy") and node.id not in omitted_nodes]
     with_score = [node for node in nodes if node.score is not None]
     with_score.sort(key=lambda node: (-run.oriented(node.score or 0.0), node.id))
     shown_ids = {node.id for node in (*with_score[:_BEST], *nodes[-_NEWEST:])}

@@ -49,7 +49,7 @@ def variant_of(settings: ReplaySettings) -> tuple[str, ...]:
     """Return what a run does otherwise than its agent usually does, in words, as `RunResult.variant` has it."""
     ablated = [word for word in ABLATIONS if _has(settings, word) and _is_off(settings, word)]
     has_lab = settings.agent == "solo" or "labs" in agent_of(settings.agent).parts
-    coder = settings.chosen_coder.own if has_lab and settings.chosen_coder.labs else None
+    coder = settings.chosen_coder.agent if has_lab and settings.chosen_coder.labs else None
     additions = [*([BLENDS] if settings.blend and not blends(settings.agent) else []), *([coder.name] if coder else [])]
     return (*ablated, *additions)
 

@@ -185,7 +185,7 @@ class DoneCommand:
     limitations: _Paragraphs = ""
     next: _Paragraphs = ""
     """Possible next steps."""
-    other: _Paragraphs = ""
+    remarks: _Paragraphs = ""
     """Text without one of these headings."""
 
 

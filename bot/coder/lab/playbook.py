@@ -25,6 +25,6 @@ class LabPlaybook:
         row = lab(context.store, context.run_id, node)
         if row is None or row.ended_at is None:
             assignment = await self._briefing.lab(action, node, tree)
-            own_coder = context.settings_of(ChosenCoder).own
+            own_coder = context.settings_of(ChosenCoder).agent
             await Work(context, self._settings, assignment, action, node, own_coder).through()
         await self._briefing.closed(action, node, load_tree(context))

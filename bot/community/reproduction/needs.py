@@ -171,30 +171,30 @@ def match_file(path: str, files: Collection[str]) -> bool:
     """Return whether a path ends in a competition's file or folder, or its name is that of just one file."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     paths, names = _index(tuple(files))
-    is_unique = bool(parts) and (names[parts[-1]] == 1 or names[_alike(parts[-1])] == 1)
+    is_unique = bool(parts) and (names[parts[-1]] == 1 or names[_name_key(parts[-1])] == 1)
     return is_unique or any("/".join(parts[start:]) in paths for start in range(len(parts)))
 
 
-def _alike(name: str) -> tuple[str]:
+def _name_key(name: str) -> tuple[str]:
     """Return a file's name without case and separators, in a tuple: `sample_submission.csv` is also `sampleSubmission.csv`."""
     return (re.sub(r"[-_ ]", "", name).lower(),)
 
 
 @lru_cache(maxsize=4)
 def _index(files: tuple[str, ...]) -> tuple[frozenset[str], Counter[str | tuple[str]]]:
-    """Return the paths by which files can be read, and the number of files by name and by `_alike` name."""
+    """Return the paths by which files can be read, and the number of files by name and by `_name_key`."""
     forms = [set(_forms(PurePosixPath(path).name)) for path in files]
-    names: Counter[str | tuple[str]] = Counter(name for of_file in forms for name in of_file | {*map(_alike, of_file)})
+    names: Counter[str | tuple[str]] = Counter(name for of_file in forms for name in of_file | {*map(_name_key, of_file)})
     return frozenset(form for path in files for form in _forms(path)), names
 
 
 def _forms(path: str) -> Iterator[str]:
     """Yield the paths by which a kernel may read a file: packed, unpacked, or a table of an archive's name."""
-    *_, whole = forms = list(unpacked(path))
-    yield from {*forms, f"{whole}.zip", f"{whole}.gz", whole if whole == path or "." in whole else f"{whole}.csv"}
+    *_, plain = forms = list(paths_unpacked(path))
+    yield from {*forms, f"{plain}.zip", f"{plain}.gz", plain if plain == path or "." in plain else f"{plain}.csv"}
 
 
-def unpacked(path: str) -> Iterator[str]:
+def paths_unpacked(path: str) -> Iterator[str]:
     """Yield a path, then with its archive suffixes removed one by one."""
     yield path
     while path != (path := _ARCHIVE.sub("", path)):
@@ -271,8 +271,8 @@ _ARCHIVE = re.compile(r"\.(?:zip|gz|7z|tar|tgz|bz2|xz)$")
 
 def stems(path: str) -> Iterator[str]:
     """Yield the first part of a path, with and without the endings of archives, and the names of tables without theirs."""
-    *_, whole = names = list(unpacked(PurePosixPath(path).parts[0]))
-    yield from (*names, PurePosixPath(whole).stem)
+    *_, plain_name = names = list(paths_unpacked(PurePosixPath(path).parts[0]))
+    yield from (*names, PurePosixPath(plain_name).stem)
 
 
 def _missing_packages(tree: ast.Module, packages: Collection[str]) -> Iterator[str]:

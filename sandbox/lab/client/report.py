@@ -62,7 +62,7 @@ def _report_in_json(text: str) -> dict[str, str]:
         return {}
     parts = {name: _as_text(content.pop(name)) for name in _HEADINGS if name in content}
     further = "\n".join(f"{name}: {_as_text(value)}" for name, value in content.items())
-    return {**parts, "other": further} if further else parts
+    return {**parts, "remarks": further} if further else parts
 
 
 def _as_text(value: Any) -> str:
@@ -72,7 +72,7 @@ def _as_text(value: Any) -> str:
 def _report_in_lines(text: str) -> dict[str, str]:
     """Return the parts of a report in lines; a line without a heading belongs to the heading before it."""
     parts: dict[str, list[str]] = {}
-    current = "other"
+    current = "remarks"
     for line in text.splitlines():
         heading, colon, value = line.partition(":")
         name = heading.strip(" \t*#-").lower()

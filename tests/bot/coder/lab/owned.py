@@ -60,7 +60,7 @@ async def worked(
 ) -> AsyncIterator[RunContext]:
     """Give a run after its lab has ended; one that is in the folder goes on."""
     with serving(scripted):
-        chosen = ChosenCoder(own=coder)
+        chosen = ChosenCoder(agent=coder)
         async with (
             model_at(scripted.address, name=MODEL, pricing=Pricing({MODEL: PRICE})) as model,
             lived(folder, model, agent=agent, coder=chosen, **more) as context,
