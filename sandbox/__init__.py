@@ -126,7 +126,6 @@ class ResourceUsage:
     cpu_seconds: float | None = None
     memory_bytes: int | None = None
     written_bytes: int | None = None
-    gpu_memory_bytes: int | None = None
     processes: int | None = None
     gpu_busy: float | None = None
     """Share of the time since the last measurement in which its GPUs worked, 0 to 1."""

@@ -26,17 +26,10 @@ class EnvironmentTrial:
     error: str | None
 
 
-@dataclass(frozen=True)
-class Trials:
-    """All trials."""
-
-    trials: Sequence[EnvironmentTrial]
-    error: str | None
-    """Why it ended before everything was tried."""
-
-
-def check_environment(sandbox: Sandbox, environment: ScriptEnvironment) -> Trials:
-    """Try the environment out in a sandbox that runs scripts with it."""
+def check_environment(
+    sandbox: Sandbox, environment: ScriptEnvironment
+) -> tuple[Sequence[EnvironmentTrial], str | None]:
+    """Try the environment out in a sandbox that runs scripts with it; return the trials, and why it ended before the last."""
     with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder:
         view, out = Path(folder) / "view", Path(folder) / "out"
         Path(folder).chmod(0o755)
@@ -49,5 +42,5 @@ def check_environment(sandbox: Sandbox, environment: ScriptEnvironment) -> Trial
         lines = outcome.files[_TRIALS].read_text(encoding="utf-8").splitlines() if _TRIALS in outcome.files else []
     trials = [EnvironmentTrial(**json.loads(line)) for line in lines]
     if outcome.reason is ExitReason.FINISHED:
-        return Trials(trials, None)
-    return Trials(trials, outcome.detail or outcome.output.strip()[-1000:] or outcome.reason.value)
+        return trials, None
+    return trials, outcome.detail or outcome.output.strip()[-1000:] or outcome.reason.value

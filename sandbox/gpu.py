@@ -105,14 +105,13 @@ class GpuMeter:
         self.peak_bytes: int | None = None
         """Most memory seen, all GPUs together; None as long as nothing was measured."""
 
-    def measure(self) -> tuple[int | None, float | None]:
-        """Return bytes of memory, all GPUs together, and the share of time in which they worked, on average."""
-        now, busy = self._memory(), [self._gpus.busy(uuid) for uuid in self._uuids]
-        used_bytes = None if now is None or self._before is None else max(0, now - self._before)
-        if used_bytes is not None:
-            self.peak_bytes = max(used_bytes, self.peak_bytes or 0)
-        shares = [share for share in busy if share is not None]
-        return used_bytes, sum(shares) / len(shares) if shares else None
+    def measure(self) -> float | None:
+        """Measure the memory; return the share of time in which the GPUs worked, on average."""
+        now = self._memory()
+        if now is not None and self._before is not None:
+            self.peak_bytes = max(0, now - self._before, self.peak_bytes or 0)
+        shares = [share for uuid in self._uuids if (share := self._gpus.busy(uuid)) is not None]
+        return sum(shares) / len(shares) if shares else None
 
     def _memory(self) -> int | None:
         sizes = [self._gpus.used_bytes(uuid) for uuid in self._uuids]

@@ -73,7 +73,8 @@ def choose_identity(turn: int = 0, place: Path | None = None) -> Identity:
         place: A folder whose user is the same each time, so that its files need not change hands.
     """
     if not _has_capabilities():
-        is_counted = _kernel() >= _COUNTS_BY_NAMESPACE
+        major, minor = re.findall(r"\d+", platform.release())[:2]
+        is_counted = (int(major), int(minor)) >= _COUNTS_BY_NAMESPACE and os.geteuid() != 0
         namespace: tuple[str, ...] = (
             "--unshare-user",
             "--uid",
@@ -83,7 +84,7 @@ def choose_identity(turn: int = 0, place: Path | None = None) -> Identity:
             "--cap-drop",
             "ALL",
         )
-        return Identity(NOBODY_ID, namespace, (), changes_user=False, counted=is_counted and os.geteuid() != 0)
+        return Identity(NOBODY_ID, namespace, (), changes_user=False, counted=is_counted)
     seed = os.getpid() * 512 + turn if place is None else int.from_bytes(sha256(os.fsencode(place.resolve())).digest())
     candidate = _FIRST_USER + seed % _USERS
     user = candidate if _mapped(candidate) else NOBODY_ID
@@ -110,8 +111,3 @@ def _mapped(user: int) -> bool:
     lines = Path("/proc/self/uid_map").read_text().splitlines()
     ranges = [tuple(int(part) for part in line.split()) for line in lines]
     return any(start <= user < start + count for start, _, count in ranges)
-
-
-def _kernel() -> tuple[int, int]:
-    major, minor = re.findall(r"\d+", platform.release())[:2]
-    return int(major), int(minor)

@@ -16,6 +16,7 @@ from sandbox.environments import LISTS, PLAIN_NAME, PYTHON, VERSIONS, Group, Rec
 from sandbox.launch import ended_with_us
 from sandbox.locks import holding
 from state.errors import InfrastructureFailure, UsageError
+from state.files import write_whole
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ROOM_GB = 2.0
@@ -136,9 +137,8 @@ def _make(path: Path, recipe: Recipe) -> ScriptEnvironment:
         seconds=round(time.monotonic() - start, 1),
         made=datetime.now(UTC),
     )
-    environment = ScriptEnvironment(path, record)
-    environment.write_record()
-    return environment
+    write_whole(ScriptEnvironment.record_file(path), record.model_dump_json(indent=2))
+    return ScriptEnvironment(path, record)
 
 
 def _requirements(recipe: Recipe) -> list[str]:

@@ -41,7 +41,7 @@ class Rules:
         # An idle execution may get no processor time for as long as a lab's commands keep the cores busy.
         self._silent_minutes = 0.0 if request.idle else settings.silent_minutes
         self._out = request.out
-        self._free = free or _free_bytes
+        self._free = free or (lambda folder: shutil.disk_usage(folder).free)
         self._active = ResourceUsage(0.0)
         self._printed = False
         self._disk_due = 0.0
@@ -82,7 +82,3 @@ class Rules:
         if free >= self._settings.free_disk_bytes:
             return None
         return f"it wrote {usage.written_bytes} bytes, but only {free} are free on the run folder's disk"
-
-
-def _free_bytes(folder: Path) -> int:
-    return shutil.disk_usage(folder).free

@@ -153,8 +153,7 @@ class Supervisor:
             detail = f"It was stopped after {self._cpu_seconds:g} seconds of CPU time."
             breach = breach or Breach(ExitReason.TIMED_OUT, detail)
         if self._meter:
-            memory, busy = self._meter.measure()
-            usage = replace(usage, gpu_memory_bytes=memory, gpu_busy=busy)
+            usage = replace(usage, gpu_busy=self._meter.measure())
         own_breach = self._watch.usage(usage) if self._watch else None
         return breach or own_breach
 

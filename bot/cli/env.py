@@ -93,16 +93,16 @@ def check(
     settings = configured(config).sandbox
     environment = environment_named(settings.environments_folder, name)
     back_end = choose(sandbox, trusted=True, settings=settings, environment=environment)
-    result = check_environment(back_end, environment)
-    ok = all(t.error is None for t in result.trials) and result.error is None
+    trials, error = check_environment(back_end, environment)
+    ok = all(t.error is None for t in trials) and error is None
     back_end_name = back_end.describe().name
     lines = [
         f"{'ok' if t.error is None else 'fails':6} {t.seconds:6.2f} s  {t.trial}  {t.error or ''}".rstrip()
-        for t in result.trials
+        for t in trials
     ]
-    lines += [result.error] if result.error else []
+    lines += [error] if error else []
     lines += [f"{name} in {back_end_name}: {'everything works' if ok else 'some tests failed'}"]
-    record = {"ok": ok, "sandbox": back_end_name, "error": result.error, "trials": [asdict(t) for t in result.trials]}
+    record = {"ok": ok, "sandbox": back_end_name, "error": error, "trials": [asdict(t) for t in trials]}
     print_result(record, *lines, json=json)
     raise typer.Exit(0 if ok else 1)
 

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from state.closed_model import ClosedModel
 from state.errors import UsageError
-from state.files import write_whole
 
 Group = Literal["tabular", "text", "vision", "audio"]
 GROUPS: Sequence[Group] = get_args(Group)
@@ -78,13 +77,9 @@ class ScriptEnvironment:
         size = f"{self.record.bytes / 1e9:.1f} GB"
         return f"{', '.join(self.record.groups)} ({kind}), Python {self.record.python}, {size}"
 
-    def write_record(self) -> None:
-        """Write the record, which marks it as complete."""
-        write_whole(self.record_file(self.path), self.record.model_dump_json(indent=2))
-
     @staticmethod
     def record_file(path: Path) -> Path:
-        """Return where the record of the environment in this folder lies."""
+        """Return where the record of the environment in this folder lies, which marks it as complete."""
         return path / "environment.json"
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,7 +13,13 @@ from urllib.parse import urlsplit
 
 import httpx2
 from pydantic import ValidationError
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_random_exponential,
+)
 
 from scrapers.http.addresses import is_loopback, kaggle_addresses, open_download
 from scrapers.http.responses import CODING, read_json, receive, retry_after
@@ -155,7 +160,6 @@ class KaggleClient:
         clock: Clock,
         meter: Meter,
         section: KaggleSection,
-        rng: random.Random | None = None,
     ) -> None:
         """Prepare the client; no request is made yet.
 
@@ -175,7 +179,6 @@ class KaggleClient:
         self._check = kaggle_addresses(section.url, section.hosts)
         self._timeouts = section.timeouts
         self._pacing = Pacing(section.pace, clock, meter)
-        self._rng = rng or random.Random()  # noqa: S311 - of waiting
 
     async def call(
         self, method: Method, body: Mapping[str, Any], answer: type[AnswerT], *, subject: str = ""
@@ -268,26 +271,17 @@ class KaggleClient:
     async def _retry(self, method: Method, body: Mapping[str, Any], reader: ResponseReader) -> ApiAnswer:
         if not method.reads:
             return await self._once(method, body, reader)
+        timeouts, backoff = self._timeouts, wait_random_exponential(multiplier=self._timeouts.backoff)
+        is_last = stop_after_attempt(timeouts.attempts)
         attempts = AsyncRetrying(
             sleep=self.clock.sleep,
-            stop=lambda state: stop_after_attempt(self._timeouts.attempts)(state) or self._too_long(state),
-            wait=self._wait,
+            stop=lambda state: is_last(state) or _requested_wait(state) > timeouts.max_wait,
+            wait=lambda state: max(_requested_wait(state), backoff(state)),
             retry=retry_if_exception_type(SiteUnavailable),
             reraise=True,
         )
         response: ApiAnswer = await attempts(self._once, method, body, reader)
         return response
-
-    def _too_long(self, state: RetryCallState) -> bool:
-        error = state.outcome.exception() if state.outcome else None
-        return isinstance(error, RateLimited) and error.wait > self._timeouts.max_wait
-
-    def _wait(self, state: RetryCallState) -> float:
-        """Wait at random, longer each time, and at least as long as Kaggle asks, which is often too short."""
-        error = state.outcome.exception() if state.outcome else None
-        requested = error.wait if isinstance(error, RateLimited) else 0.0
-        backoff = self._rng.uniform(0.0, self._timeouts.backoff * 2.0 ** (state.attempt_number - 1))
-        return max(requested, backoff)
 
     async def _once(self, method: Method, body: Mapping[str, Any], reader: ResponseReader) -> ApiAnswer:
         credentials = await self.key(renewed=not method.open)
@@ -333,6 +327,12 @@ class KaggleClient:
 class _Renewed(ApiResponse):
     token: Text = ""
     expires_in: Int = 0
+
+
+def _requested_wait(state: RetryCallState) -> float:
+    """Return how long Kaggle asks to wait, which is often too short."""
+    error = state.outcome.exception() if state.outcome else None
+    return error.wait if isinstance(error, RateLimited) else 0.0
 
 
 def _words(error: Exception) -> str:

@@ -82,11 +82,6 @@ def first_fault(error: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
-def _seconds(value: object) -> object:
-    """Take a duration as Protocol Buffers write it, such as `12.5s`."""
-    return value.removesuffix("s") if isinstance(value, str) else value
-
-
 def lenient_enum(kind: type[EnumT]) -> BeforeValidator:
     """Return a validator of an enumeration's values by name, with or without its prefix, or by number.
 
@@ -110,7 +105,8 @@ Time = Annotated[
     datetime | None, BeforeValidator(lambda value: value if isinstance(value, datetime) else parse_time(value))
 ]
 Int = Annotated[int, BeforeValidator(_number)]
-Seconds = Annotated[float, BeforeValidator(_seconds)]
+Seconds = Annotated[float, BeforeValidator(lambda value: value.removesuffix("s") if isinstance(value, str) else value)]
+"""A duration as Protocol Buffers write it, such as `12.5s`."""
 Text = Annotated[str, BeforeValidator(_text)]
 Mixed = Annotated[str, BeforeValidator(lambda value: "" if value is None else str(value))]
 """A value of an open enumeration: a name as it is, a number as its digits, nothing as `""`."""

@@ -23,8 +23,13 @@ def read_leaderboard(root: Path, direction: Direction | None, problems: Problems
                 problems.add(LEADERBOARD, "has no column `score`", 1)
                 return scores
             for line, cells in rows:
-                _check_time(dict(zip(header, cells, strict=False)).get("submitted_at"), line, problems)
-                score = finite_number(cells[header.index("score")] if len(cells) > header.index("score") else "")
+                row = dict(zip(header, cells, strict=False))
+                try:
+                    if row.get("submitted_at"):
+                        parse_time(row["submitted_at"])
+                except ValueError as error:
+                    problems.add(LEADERBOARD, f"`submitted_at`: {error}", line, kind="times")
+                score = finite_number(row.get("score", ""))
                 if score is None:
                     problems.add(LEADERBOARD, "`score` is not a finite number", line, kind="scores")
                 else:
@@ -36,12 +41,3 @@ def read_leaderboard(root: Path, direction: Direction | None, problems: Problems
     elif direction and (scores[0] > scores[-1] if direction == "minimize" else scores[0] < scores[-1]):
         problems.add(LEADERBOARD, f"is not sorted from best to worst: the metric's direction is {direction}")
     return scores
-
-
-def _check_time(cell: str | None, line: int, problems: Problems) -> None:
-    if not cell:
-        return
-    try:
-        parse_time(cell)
-    except ValueError as error:
-        problems.add(LEADERBOARD, f"`submitted_at`: {error}", line, kind="times")

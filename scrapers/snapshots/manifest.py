@@ -84,25 +84,16 @@ class Manifest(ClosedModel, strict=True):
 
     def card(self, description: str) -> TaskCard:
         """Return the task card; each field's source is the manifest, or `description.md`."""
-        card = TaskCard(
-            slug=self.slug,
-            title=self.title or self.slug,
-            category=self.category or "unknown",
-            description=description,
-            metric=self.metric,
-            id_column=self.id_column,
-            key_columns=tuple(self.key_columns),
-            prediction_columns=tuple(self.prediction_columns),
-            submission_file=self.submission_file,
-            kind=self.kind,
-            enabled_at=self.enabled_at,
-            deadline=self.deadline,
-            max_daily_submissions=self.max_daily_submissions,
-            split=self.split,
-        )
         fields = [name for name in TaskCard.model_fields if name != "sources"]
         sources = {name: MANIFEST if name in self.model_fields_set else f"default ({MANIFEST})" for name in fields}
-        return card.model_copy(update={"sources": sources | {"description": DESCRIPTION}})
+        values = {
+            **{name: value for name, value in self if name in fields},
+            "title": self.title or self.slug,
+            "category": self.category or "unknown",
+            "description": description,
+            "sources": sources | {"description": DESCRIPTION},
+        }
+        return TaskCard.model_validate(values)
 
 
 def hashes_of(folder: Path) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from scrapers.posts.cleaning import clean
@@ -13,7 +13,7 @@ from scrapers.snapshots.community import Community
 from scrapers.snapshots.files import DATA, walk
 from scrapers.snapshots.manifest import DESCRIPTION, Manifest
 from state.errors import SnapshotError
-from state.words import plural
+from state.words import moment, plural
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def format_summary(snapshot: Snapshot) -> list[str]:
     lines = [
         f"{card.slug}: {card.title} ({card.category})",
         f"task: {card.metric.name}, {card.metric.direction}; {_columns(card)}",
-        f"time: {_minute(card.enabled_at)} to {_minute(card.deadline)}, "
-        f"collected {_minute(snapshot.manifest.collected_at)}",
+        f"time: {moment(card.enabled_at)} to {moment(card.deadline)}, "
+        f"collected {moment(snapshot.manifest.collected_at)}",
     ]
     if snapshot.data.exists():
         sizes = [path.stat().st_size for path in walk(snapshot.data) if path.is_file()]
@@ -110,7 +110,3 @@ def _columns(card: TaskCard) -> str:
 
 def _post_counts(topics: int, messages: int, versions: int) -> str:
     return f"{plural(topics, 'topic')}, {plural(messages, 'message')}, {plural(versions, 'kernel version')}"
-
-
-def _minute(time: datetime) -> str:
-    return f"{time:%Y-%m-%d %H:%M} UTC"

@@ -68,14 +68,13 @@ def entries_shown(session: Session, run_id: str) -> Iterator[Mapping[str, Any]]:
 
 def derived_too_early(store: Store, run_id: str, times: Times) -> list[str]:
     """Return a sentence for each derived item that is dated before one of its sources."""
-    sentences = []
     with store.read() as session:
-        for name, known_at, sources in _derived(session, run_id):
-            for source in sources:
-                time = times.get(source)
-                if time is not None and time > known_at:
-                    sentences.append(f"{name} is dated {iso(known_at)}, but is based on {source}, dated {iso(time)}")
-    return sentences
+        return [
+            f"{name} is dated {iso(known_at)}, but is based on {source}, dated {iso(time)}"
+            for name, known_at, sources in _derived(session, run_id)
+            for source in sources
+            if (time := times.get(source)) is not None and time > known_at
+        ]
 
 
 def _derived(session: Session, run_id: str) -> Iterator[tuple[str, datetime, Sequence[str]]]:

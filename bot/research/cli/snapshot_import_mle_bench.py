@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -106,7 +107,8 @@ def _time(option: str, text: str) -> datetime:
 def _show(outcomes: Sequence[BenchImportResult], *, json: bool) -> None:
     counts = {status: sum(o.status == status for o in outcomes) for status in ("imported", "already exists", "failed")}
     if json:
-        print_json({"competitions": [o.as_json() for o in outcomes], **counts})
+        records = [{**asdict(o), "problems": list(map(str, o.problems))} for o in outcomes]
+        print_json({"competitions": records, **counts})
         return
     columns = ("competition", "", "metric", "rows", "teams", "notes")
     print_table(columns, [_row(outcome) for outcome in outcomes])

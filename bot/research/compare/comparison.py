@@ -1,11 +1,11 @@
 """A comparison: each contender's figures, and the paired differences between them."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 
-from bot.report.result import RunResult
 from bot.report.words import duration
 from bot.research.compare.figures import Figures, any_medal, figures, paired_differences, win_rate
 from bot.research.compare.paired_tests import LEVEL, Difference, corrected, difference
@@ -78,7 +78,7 @@ Planned = Collection[frozenset[tuple[str, tuple[str, ...]]]]
 
 def compare(runs: Runs, planned: Planned = (), planned_count: int = 0) -> Comparison:
     """Compare finished replays: all pairs, or the planned ones, over all models; chances are corrected for as many at least."""
-    shared = runs.shared_by(runs.contenders)
+    shared = {block: cell for block, cell in runs.cells.items() if all(c in cell for c in runs.contenders)}
     cells = shared or runs.cells
     rows = sorted(
         (figures(cells, c) for c in runs.contenders), key=lambda row: (-row.win_rate, row.rank, row.contender)
@@ -126,16 +126,10 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
         values = sorted({str(getattr(result, name)) for result in all_results})
         if len(values) > 1:
             yield f"The runs differ in {name}: {', '.join(values)}"
-    if differing := _differing_clocks(all_results):
+    clocks = Counter(competition for competition, _ in {(r.competition_id, r.cutoff) for r in all_results})
+    if differing := sorted(competition for competition, count in clocks.items() if count > 1):
         yield f"The runs used different clock times on {', '.join(differing)}"
     if noted := sum(result.cutoff_note is not None for result in all_results):
         yield f"Knowledge published after the deadline may have been available in {plural(noted, 'run')}"
     if unequal := sum(len(results) > 1 for cell in cells.values() for results in cell.values()):
         yield f"Only the mean counts where a run was repeated with the same seed ({plural(unequal, 'case')})"
-
-
-def _differing_clocks(results: list[RunResult]) -> list[str]:
-    clocks: dict[str, set[object]] = {}
-    for result in results:
-        clocks.setdefault(result.competition_id, set()).add(result.cutoff)
-    return sorted(competition for competition, times in clocks.items() if len(times) > 1)

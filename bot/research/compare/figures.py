@@ -59,18 +59,13 @@ def over_competitions(values: Iterable[tuple[str, float]]) -> float:
     return fmean(map(fmean, gaps.values()))
 
 
-def mean_of(results: Sequence[RunResult], measure: Measure) -> float:
-    """Return a cell's value of a measure."""
-    return fmean(map(measure, results))
-
-
 def figures(cells: Cells, contender: Contender) -> Figures:
     """Return a contender's figures over the blocks that it has."""
     own_cells = {block: cell for block, cell in cells.items() if contender in cell}
     results = [result for cell in own_cells.values() for result in cell[contender]]
 
     def mean(measure: Measure) -> float:
-        return over_competitions((block[0], mean_of(cell[contender], measure)) for block, cell in own_cells.items())
+        return over_competitions((block[0], fmean(map(measure, cell[contender]))) for block, cell in own_cells.items())
 
     to_bronze = [result.seconds_to_bronze for result in results if result.seconds_to_bronze is not None]
     all_known = all(result.llm.cost_usd is not None for result in results)
@@ -100,7 +95,7 @@ def ranks(cell: Mapping[Contender, Sequence[RunResult]]) -> dict[Contender, floa
     def worth_of(result: RunResult) -> float:
         return float("-inf") if result.score is None else result.oriented(result.score)
 
-    worth = {contender: mean_of(results, worth_of) for contender, results in cell.items()}
+    worth = {contender: fmean(map(worth_of, results)) for contender, results in cell.items()}
     return {
         contender: 1 + sum(w > value for w in worth.values()) + (sum(w == value for w in worth.values()) - 1) / 2
         for contender, value in worth.items()
@@ -112,5 +107,6 @@ def paired_differences(cells: Cells, first: Contender, second: Contender, measur
     gaps: dict[str, list[float]] = {}
     for (competition, _), cell in sorted(cells.items()):
         if first in cell and second in cell:
-            gaps.setdefault(competition, []).append(mean_of(cell[first], measure) - mean_of(cell[second], measure))
+            gap = fmean(map(measure, cell[first])) - fmean(map(measure, cell[second]))
+            gaps.setdefault(competition, []).append(gap)
     return gaps

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from bot.report import words
 from bot.report.result import RunResult
 from bot.report.templates import page_environment
 from bot.report.words import NO_VALUE, duration, integer, money, percent
 from bot.research.compare.comparison import Comparison
-from bot.research.compare.figures import Figures, mean_of, win_rate
+from bot.research.compare.figures import Figures, win_rate
 from bot.research.compare.papers import paper_tables
 from bot.research.compare.plots import curve_charts, difference_chart
 from bot.research.compare.verdict import competitions_needed, conclusion, interval, percentage, points, verdict
@@ -99,7 +100,7 @@ def render(comparison: Comparison) -> str:
 def _cells(comparison: Comparison, competition: str) -> list[Cell]:
     cells = [cell for (name, _), cell in sorted(comparison.cells.items()) if name == competition]
     by_contender = [[r for cell in cells for r in cell.get(row.contender, ())] for row in comparison.rows]
-    rates = [mean_of(results, win_rate) if results else None for results in by_contender]
+    rates = [fmean(map(win_rate, results)) if results else None for results in by_contender]
     best = max(rate for rate in rates if rate is not None)
     return [
         Cell(words.percent(rate), _medals(results), rate == best)

@@ -3,11 +3,12 @@
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from bot.report.charts import Axis, Chart, Series, time_axis
 from bot.report.result import RunResult
 from bot.research.compare.comparison import Comparison, Pair
-from bot.research.compare.figures import mean_of, over_competitions
+from bot.research.compare.figures import over_competitions
 from bot.research.compare.verdict import interval, percentage, points
 from bot.research.contender import Contender
 from state.words import plural
@@ -73,7 +74,7 @@ def _curves(comparison: Comparison, last: float, steps: Callable[[RunResult], St
 
 
 def _mean_at(cells: Sequence[tuple[str, Sequence[RunResult]]], steps: Callable[[RunResult], Steps], x: float) -> float:
-    return over_competitions((name, mean_of(results, lambda r: _reached(steps(r), x))) for name, results in cells)
+    return over_competitions((name, fmean(_reached(steps(r), x) for r in results)) for name, results in cells)
 
 
 def _reached(steps: Steps, point: float) -> float:

@@ -51,10 +51,6 @@ class Runs:
                 for result in results:
                     yield contender, result
 
-    def shared_by(self, contenders: Sequence[Contender]) -> Cells:
-        """Return the blocks that all of these contenders have."""
-        return {block: cell for block, cell in self.cells.items() if all(c in cell for c in contenders)}
-
     @property
     def with_model(self) -> bool:
         """Whether contenders are told apart by their models too."""

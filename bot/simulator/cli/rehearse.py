@@ -159,7 +159,15 @@ def announcement(site: "Site", clock: FastClock, url: str) -> dict[str, Any]:
     times = {"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began}
     own_slug = {"competition": site.competitions[0].slug} if len(site.competitions) == 1 else {}
     return own_slug | {
-        "competitions": [_competition_facts(c) for c in site.competitions],
+        "competitions": [
+            {
+                "competition": competition.slug,
+                "begins": competition.card.enabled_at.isoformat(),
+                "deadline": competition.card.deadline.isoformat(),
+                "shift_seconds": competition.snapshot.shift.total_seconds(),
+            }
+            for competition in site.competitions
+        ],
         "url": url,
         "token": settings.token,
         "clock": times,
@@ -213,15 +221,6 @@ def show_results(results: Sequence[Mapping[str, Any]], *, json: bool) -> None:
             ("requests", f"{result['requests']} ({result['faults']} faults injected)"),
         ]
         print_table(("", result["competition"]), rows, title="final standing" if result["over"] else "standing so far")
-
-
-def _competition_facts(competition: "SimulatedCompetition") -> dict[str, Any]:
-    return {
-        "competition": competition.slug,
-        "begins": competition.card.enabled_at.isoformat(),
-        "deadline": competition.card.deadline.isoformat(),
-        "shift_seconds": competition.snapshot.shift.total_seconds(),
-    }
 
 
 def _line(competition: "SimulatedCompetition") -> str:

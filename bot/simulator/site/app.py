@@ -39,13 +39,8 @@ OPEN = frozenset({"security.OAuthService/IntrospectToken"})
 
 def methods(site: Site) -> Mapping[str, Method]:
     """Return all methods of a site by `package.Service/Method`."""
-    competing, submitting, discussions, notebooks = (
-        CompetitionMethods(site),
-        SubmissionMethods(site),
-        ForumMethods(site),
-        KernelMethods(site),
-    )
-    data_sets = DataSetMethods(site)
+    competing, submitting, discussions = CompetitionMethods(site), SubmissionMethods(site), ForumMethods(site)
+    notebooks, data_sets = KernelMethods(site), DataSetMethods(site)
     sessions = KernelRuns(site, notebooks, submitting, data_sets)
     services: dict[str, dict[str, Method]] = {
         "competitions.CompetitionApiService": {
@@ -207,8 +202,8 @@ class App:
 
     async def _download(self, place: str, request: Request, now: datetime) -> Response:
         signature = request.query_params.get("X-Goog-Signature", "")
-        served = await run_in_threadpool(self._site.storage.open, place, signature, now)
-        return FileResponse(served.path, headers=served.headers, media_type="application/octet-stream")
+        path, headers = await run_in_threadpool(self._site.storage.open, place, signature, now)
+        return FileResponse(path, headers=headers, media_type="application/octet-stream")
 
     def _refusal(self, error: ApiError) -> Response:
         """Return a refusal in one of Kaggle's two shapes, as configured or drawn by seed."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+import shutil
 import tempfile
 import threading
 import zipfile
@@ -16,14 +17,6 @@ from urllib.parse import quote
 from bot.simulator.site.uploads import LINK_LIFE
 from bot.simulator.site.wire import ApiError
 from scrapers.snapshots.files import walk
-
-
-@dataclass(frozen=True)
-class ServedFile:
-    """A file that may be sent, and its headers."""
-
-    path: Path
-    headers: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -80,8 +73,8 @@ class Storage:
         path.write_bytes(content)
         self._added[place] = path, made_at
 
-    def open(self, place: str, signature: str, now: datetime) -> ServedFile:
-        """Return the file at a signed address; the zip of all data is made at the first request.
+    def open(self, place: str, signature: str, now: datetime) -> tuple[Path, dict[str, str]]:
+        """Return the file at a signed address, and its headers; the zip of all data is made at the first request.
 
         Raises ApiError: 403 for a bad signature or an expired address, 404 if there is no such file.
         """
@@ -94,7 +87,7 @@ class Storage:
         path, made_at = file
         size = path.stat().st_size
         etag = hashlib.sha256(f"{place}/{size}".encode()).hexdigest()[:32]
-        return ServedFile(path, {"etag": f'"{etag}"', "last-modified": format_datetime(made_at, usegmt=True)})
+        return path, {"etag": f'"{etag}"', "last-modified": format_datetime(made_at, usegmt=True)}
 
     def _find(self, place: str) -> tuple[Path, datetime] | None:
         area, _, path_in_area = place.partition("/")
@@ -120,7 +113,6 @@ class Storage:
                         entry = zipfile.ZipInfo(name, data.made_at.timetuple()[:6])
                         entry.compress_type = zipfile.ZIP_DEFLATED
                         with (data.folder / name).open("rb") as source, archive.open(entry, "w") as target:
-                            while chunk := source.read(1 << 20):
-                                target.write(chunk)
+                            shutil.copyfileobj(source, target)
                 scratch.replace(path)
             return path

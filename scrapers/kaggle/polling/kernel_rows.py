@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, func, or_, select
 
 from scrapers.kaggle.kernels import Kernel, KernelBlob
 from scrapers.kaggle.polling.authors import known_tiers
@@ -58,11 +58,14 @@ def kernels_to_read(
     )
     if quota <= 0:
         return []
-    places, is_moved = _places(session, competition, settings), _is_moved()
-    query = select(PolledKernel).where(
-        PolledKernel.competition == competition, col(PolledKernel.id).in_(places), is_moved
+    places = _places(session, competition, settings)
+    query = select(PolledKernel).where(PolledKernel.competition == competition, col(PolledKernel.id).in_(places))
+    is_moved = or_(
+        col(PolledKernel.read_at).is_(None),
+        col(PolledKernel.last_run_at).is_distinct_from(col(PolledKernel.read_last_run_at)),
+        col(PolledKernel.number).is_distinct_from(col(PolledKernel.read_number)),
     )
-    rows = session.exec(query.order_by(col(PolledKernel.last_run_at).desc())).all()
+    rows = session.exec(query.where(is_moved).order_by(col(PolledKernel.last_run_at).desc())).all()
     return sorted(rows, key=lambda row: places[row.id])[:quota]
 
 
@@ -87,26 +90,13 @@ def _places(session: Session, competition: str, settings: PollingSettings) -> di
     return places
 
 
-def _is_moved() -> Any:
-    return (
-        col(PolledKernel.read_at).is_(None)
-        | col(PolledKernel.last_run_at).is_distinct_from(col(PolledKernel.read_last_run_at))
-        | col(PolledKernel.number).is_distinct_from(col(PolledKernel.read_number))
-    )
-
-
 def store_kernels(
     tx: Transaction, watch: PollContext, kernels: Sequence[Kernel], served_at: datetime | None, *, backfill: bool
 ) -> set[str]:
     """Store a page of kernels; return the ids of those that have changed. In a backfill they may be older than the watch."""
     slug, ids = watch.competition, [kernel_id(kernel) for kernel in kernels]
-    query = select(PolledKernel).where(PolledKernel.competition == slug, col(PolledKernel.id).in_(ids))
-    rows = {row.id: row for row in tx.session.exec(query)}
-    current_ids = [row.current_id for row in rows.values() if row.current_id]
-    query_versions = select(KernelVersion).where(
-        KernelVersion.competition == slug, col(KernelVersion.id).in_(current_ids)
-    )
-    currents = {version.id: version for version in tx.session.exec(query_versions)}
+    rows = watch.rows(tx.session, PolledKernel, ids)
+    currents = watch.rows(tx.session, KernelVersion, [row.current_id for row in rows.values() if row.current_id])
     changed: set[str] = set()
     for kernel in kernels:
         id = kernel_id(kernel)
@@ -147,41 +137,23 @@ def store_version(
     row = tx.session.get(KernelVersion, (watch.competition, id))
     if row is None:
         row = KernelVersion(competition=watch.competition, id=id, ref=kernel_row.ref, first_seen_at=tx.now())
-        row.created_at = (_run_at(kernel_row, source) if current else None) or tx.now()
+        # As listed, unless there is a newer version than the list shows.
+        is_listed = kernel_row.number is not None and kernel_row.number == source.number
+        run_at = kernel_row.last_run_at if is_listed else kernel.last_run_time
+        row.created_at = (run_at if current else None) or tx.now()
         watch.news.add("version new", id)
         tx.add(row)
-    _describe(tx, row, source)
+    kind, language = kind_of(kernel, source.blob)
+    row.version, row.url, row.text = source.number, _url(row.ref), source.text.text
+    row.title, row.author = clean(kernel.title), clean(kernel.author) or None
+    row.kind, row.language = kind or None, language or None
+    row.datasets, row.raw_sha = list(kernel.dataset_data_sources), put_blob(tx, source.blob.source)
     if current:
         author = row.author or ""
         tier = known_tiers(tx.session, {author}).get(author) if row.tier is None else None
         observe(tx, row, source.served_at, votes=kernel.total_votes, tier=tier)
     note_sketches(tx, watch.competition, [sketched(row, source.text.sketch)])
     return id
-
-
-def _run_at(kernel_row: PolledKernel, source: FullSource) -> datetime | None:
-    """Return the time of the current version's run: as listed, unless there is a newer version than the list shows."""
-    as_listed = kernel_row.number is not None and kernel_row.number == source.number
-    return kernel_row.last_run_at if as_listed else source.metadata.last_run_time
-
-
-def _describe(tx: Transaction, row: KernelVersion, source: FullSource) -> None:
-    kernel, blob = source.metadata, source.blob
-    kind, language = kind_of(kernel, blob)
-    values = {
-        "version": source.number,
-        "title": clean(kernel.title),
-        "author": clean(kernel.author) or None,
-        "language": language or None,
-        "kind": kind or None,
-        "datasets": list(kernel.dataset_data_sources),
-        "url": _url(row.ref),
-        "text": source.text.text,
-        "raw_sha": put_blob(tx, blob.source),
-    }
-    for name, value in values.items():
-        if getattr(row, name) != value:
-            setattr(row, name, value)
 
 
 def kind_of(kernel: Kernel, blob: KernelBlob) -> tuple[str, str]:
@@ -192,7 +164,10 @@ def kind_of(kernel: Kernel, blob: KernelBlob) -> tuple[str, str]:
 def _moved(tx: Transaction, row: PolledKernel, kernel: Kernel) -> bool:
     """Take over the fields that show a new version; return whether they differ."""
     if kernel.ref and kernel.ref != row.ref:
-        _rename(tx, row, kernel.ref)
+        query = select(KernelVersion).where(KernelVersion.competition == row.competition, KernelVersion.ref == row.ref)
+        for version in tx.session.exec(query):  # they are found by the address
+            version.ref, version.url = kernel.ref, _url(kernel.ref)
+        row.ref = kernel.ref
     number = kernel.current_version_number
     if number is None and kernel.last_run_time == row.last_run_at:
         number = row.number  # missing this time, and the same version as before
@@ -201,14 +176,6 @@ def _moved(tx: Transaction, row: PolledKernel, kernel: Kernel) -> bool:
         return False
     row.last_run_at, row.number = key
     return True
-
-
-def _rename(tx: Transaction, row: PolledKernel, ref: str) -> None:
-    """Give a kernel and its versions, which are found by it, the new address."""
-    query = select(KernelVersion).where(KernelVersion.competition == row.competition, KernelVersion.ref == row.ref)
-    for version in tx.session.exec(query):
-        version.ref, version.url = ref, _url(ref)
-    row.ref = ref
 
 
 def _url(ref: str) -> str:

@@ -19,7 +19,6 @@ from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.watch import Part, PollContext
 from scrapers.posts.cleaners import RawPost
 from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
-from state.store import Transaction
 from state.tables import KernelVersion, PolledKernel
 
 
@@ -56,7 +55,11 @@ async def _read_kernel(watch: PollContext, kernel: PolledKernel) -> None:
             store_version(tx, watch, kernel, source, current=False)
     current = current or await _current(watch, kernel)
     with watch.write() as tx:
-        _was_read(tx, kernel, store_version(tx, watch, kernel, current, current=True))
+        current_id = store_version(tx, watch, kernel, current, current=True)
+        # Read up to the state that lists showed before the request.
+        row = tx.session.get_one(PolledKernel, (kernel.competition, kernel.id))
+        row.read_last_run_at, row.read_number = kernel.last_run_at, kernel.number
+        row.current_id, row.read_at, row.tried_at, row.failures = current_id, tx.now(), None, 0
 
 
 async def _current(watch: PollContext, kernel: PolledKernel) -> FullSource:
@@ -93,13 +96,6 @@ def _missed(watch: PollContext, kernel: PolledKernel, current: int | None) -> It
         query = select(KernelVersion.id).where(KernelVersion.competition == slug, col(KernelVersion.id).in_(ids))
         known_ids = set(session.exec(query))
     yield from (number for id, number in ids.items() if id not in known_ids)
-
-
-def _was_read(tx: Transaction, kernel: PolledKernel, current_id: str) -> None:
-    """Record that the source is read for the state that lists showed before the request."""
-    row = tx.session.get_one(PolledKernel, (kernel.competition, kernel.id))
-    row.read_last_run_at, row.read_number = kernel.last_run_at, kernel.number
-    row.current_id, row.read_at, row.tried_at, row.failures = current_id, tx.now(), None, 0
 
 
 async def poll_kernels(watch: PollContext) -> None:
@@ -177,11 +173,8 @@ def _scanned_items(answer: KernelPage, changed: set[str]) -> list[ScannedItem]:
 
 async def _ask_for_missed(watch: PollContext, current: Pass) -> None:
     """Request each kernel that the sweep should have seen: it may have changed its place while the list was read."""
-    query = (
-        select(PolledKernel.id, PolledKernel.ref)
-        .where(PolledKernel.competition == watch.competition, col(PolledKernel.gone_at).is_(None))
-        .order_by(PolledKernel.id)
-    )
+    listed = (PolledKernel.competition == watch.competition, col(PolledKernel.gone_at).is_(None))
+    query = select(PolledKernel.id, PolledKernel.ref).where(*listed).order_by(PolledKernel.id)
     with watch.store.read() as session:
         missed = [(id, ref) for id, ref in session.exec(query) if id not in set(current.seen)]
     for id, ref in missed[: watch.settings.max_lookups_per_cycle]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlmodel import col, select
+from sqlmodel import select
 
 from scrapers.kaggle.forum import TopicMessages, TopicText
 from scrapers.kaggle.polling.authors import known_tiers
@@ -99,10 +99,8 @@ _CHUNK = 40
 
 async def message_texts(watch: PollContext, messages: Sequence[TopicMessage]) -> dict[str, CleanText]:
     """Return, by id, the texts of the messages that are not stored, or may have changed."""
-    ids = [message.id for message in messages]
-    query = select(PostedMessage).where(PostedMessage.competition == watch.competition, col(PostedMessage.id).in_(ids))
     with watch.store.read() as session:
-        rows = {row.id: row for row in session.exec(query)}
+        rows = watch.rows(session, PostedMessage, [message.id for message in messages])
     changed = [message for message in messages if not message.deleted and _may_differ(rows.get(message.id), message)]
     texts: dict[str, CleanText] = {}
     for start in range(0, len(changed), _CHUNK):
@@ -141,7 +139,8 @@ def store_messages(
             _delete(watch, row)
         else:
             _take_over(tx, watch, row, message, texts.get(message.id))
-        _place(row, topic_id, message)
+        row.topic_id, row.parent_id = topic_id, message.parent_id
+        row.posted_at = message.posted_at or row.posted_at
         stored_rows[row.id] = row
         if observe(tx, row, served_at, votes=message.votes):
             watch.news.add("votes", f"message/{message.id}")
@@ -202,13 +201,6 @@ def _delete(watch: PollContext, row: PostedMessage) -> None:
         watch.news.add("message deleted", row.id)
         row.deleted, row.author, row.markdown = True, None, ""
         row.html_sha = row.markdown_sha = None
-
-
-def _place(row: PostedMessage, topic_id: str, message: TopicMessage) -> None:
-    values = {"topic_id": topic_id, "parent_id": message.parent_id, "posted_at": message.posted_at or row.posted_at}
-    for name, value in values.items():
-        if getattr(row, name) != value:
-            setattr(row, name, value)
 
 
 def _source(message: TopicMessage) -> RawPost:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from sqlmodel import Session, col, or_, select
-from sqlmodel.sql.expression import SelectOfScalar
 
 from scrapers.kaggle.forum import Forum, TopicText
 from scrapers.kaggle.polling.message_rows import (
@@ -17,9 +16,10 @@ from scrapers.kaggle.polling.message_rows import (
 )
 from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.settings import PollingSettings
+from scrapers.kaggle.polling.topics import topics_at_site
 from scrapers.kaggle.polling.watch import PollContext
 from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
-from state.tables import PolledTopic, PostedMessage, Topic
+from state.tables import PolledTopic, PostedMessage
 
 
 async def poll_messages(watch: PollContext) -> None:
@@ -38,7 +38,7 @@ async def poll_messages(watch: PollContext) -> None:
 async def reread_messages(watch: PollContext) -> None:
     """Reread a few unchanged topics, for their votes and edits: the older a topic's last comment, the less often."""
     settings, now = watch.settings, watch.now()
-    query = _topics_at_site(watch.competition).where(col(PolledTopic.read_at).is_not(None))
+    query = topics_at_site(watch.competition).where(col(PolledTopic.read_at).is_not(None))
     with watch.store.read() as session:
         topics = ready(session.exec(query), now, settings)
     if watch.all_since is not None:
@@ -59,14 +59,8 @@ def topics_to_read(session: Session, competition: str) -> Sequence[PolledTopic]:
         col(PolledTopic.comment_count).is_distinct_from(col(PolledTopic.read_comment_count)),
     )
     return session.exec(
-        _topics_at_site(competition).where(is_moved).order_by(col(PolledTopic.last_comment_at).desc())
+        topics_at_site(competition).where(is_moved).order_by(col(PolledTopic.last_comment_at).desc())
     ).all()
-
-
-def _topics_at_site(competition: str) -> SelectOfScalar[PolledTopic]:
-    same_topic = (col(Topic.competition) == col(PolledTopic.competition)) & (col(Topic.id) == col(PolledTopic.id))
-    query = select(PolledTopic).join(Topic, same_topic)
-    return query.where(PolledTopic.competition == competition, col(Topic.deleted).is_(False))
 
 
 def _due_again(topic: PolledTopic, settings: PollingSettings, now: datetime) -> datetime:

@@ -72,21 +72,15 @@ def _versions(
     tx: Transaction, watch: PollContext, documents: Sequence[SearchResult]
 ) -> list[tuple[SearchResult, KernelVersion]]:
     """Note the scores of known kernels, and return the results for those that were read, each with its current version."""
-    slug = watch.competition
     refs = [f"{document.owner_user.user_name}/{document.slug}" if document.owner_user else "" for document in documents]
     ids = [str(document.id) for document in documents]
     kernels = tx.session.exec(
         select(PolledKernel).where(
-            PolledKernel.competition == slug, col(PolledKernel.id).in_(ids) | col(PolledKernel.ref).in_(refs)
+            PolledKernel.competition == watch.competition,
+            col(PolledKernel.id).in_(ids) | col(PolledKernel.ref).in_(refs),
         )
     ).all()
-    versions = tx.session.exec(
-        select(KernelVersion).where(
-            KernelVersion.competition == slug,
-            col(KernelVersion.id).in_([kernel.current_id for kernel in kernels if kernel.current_id]),
-        )
-    )
-    rows = {row.id: row for row in versions}
+    rows = watch.rows(tx.session, KernelVersion, [kernel.current_id for kernel in kernels if kernel.current_id])
     by_name = {name: kernel for kernel in kernels for name in (kernel.id, kernel.ref)}
     pairs = [
         (document, by_name.get(id) or by_name.get(ref)) for document, id, ref in zip(documents, ids, refs, strict=True)
@@ -102,13 +96,8 @@ def _posts(
 ) -> list[tuple[SearchResult, Topic | PostedMessage]]:
     ids = [str(document.id) for document in documents]
     rows: Mapping[str, Topic | PostedMessage]
-    rows = _by_id(tx, watch, Topic, ids) if kind == "TOPIC" else _by_id(tx, watch, PostedMessage, ids)
+    rows = watch.rows(tx.session, Topic, ids) if kind == "TOPIC" else watch.rows(tx.session, PostedMessage, ids)
     return [(document, rows[str(document.id)]) for document in documents if str(document.id) in rows]
-
-
-def _by_id(tx: Transaction, watch: PollContext, table: type[PostT], ids: Sequence[str]) -> dict[str, PostT]:
-    query = select(table).where(table.competition == watch.competition, col(table.id).in_(ids))
-    return {row.id: row for row in tx.session.exec(query)}
 
 
 def _store(

@@ -1,10 +1,10 @@
 """Polling of topics: the latest comments first, back to those that an earlier poll has seen; and slow sweeps of all."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TypeVar
 
 from sqlmodel import col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from scrapers.kaggle.forum import Forum, ForumTopic
 from scrapers.kaggle.polling.authors import known_tiers
@@ -16,16 +16,13 @@ from state.errors import Forbidden, NotFound
 from state.store import Transaction
 from state.tables import PolledTopic, Topic
 
-RowT = TypeVar("RowT", Topic, PolledTopic)
-
 
 def store_topics(
     tx: Transaction, watch: PollContext, topics: Sequence[ForumTopic], served_at: datetime | None
 ) -> set[str]:
     """Store a page of topics; return the ids of those that have changed."""
     slug, ids = watch.competition, [str(topic.id) for topic in topics]
-    rows = {row.id: row for row in _rows_of(tx, Topic, slug, ids)}
-    polled_rows = {row.id: row for row in _rows_of(tx, PolledTopic, slug, ids)}
+    rows, polled_rows = watch.rows(tx.session, Topic, ids), watch.rows(tx.session, PolledTopic, ids)
     tiers = known_tiers(tx.session, {clean(topic.author_name) for topic in topics if str(topic.id) not in rows})
     changed: set[str] = set()
     for topic in topics:
@@ -52,10 +49,6 @@ def store_topics(
     return changed
 
 
-def _rows_of(tx: Transaction, table: type[RowT], competition: str, ids: Iterable[str]) -> Iterable[RowT]:
-    return tx.session.exec(select(table).where(table.competition == competition, col(table.id).in_(ids)))
-
-
 def _bring_up_to_date(watch: PollContext, row: Topic, topic: ForumTopic) -> bool:
     """Take over what differs; return whether anything does."""
     values = {
@@ -74,6 +67,13 @@ def _bring_up_to_date(watch: PollContext, row: Topic, topic: ForumTopic) -> bool
     for name, value in news.items():
         setattr(row, name, value)
     return bool(news)
+
+
+def topics_at_site(competition: str) -> SelectOfScalar[PolledTopic]:
+    """Return the query of the topics that are not gone."""
+    same_topic = (col(Topic.competition) == col(PolledTopic.competition)) & (col(Topic.id) == col(PolledTopic.id))
+    query = select(PolledTopic).join(Topic, same_topic)
+    return query.where(PolledTopic.competition == competition, col(Topic.deleted).is_(False))
 
 
 def _has_moved(row: PolledTopic, topic: ForumTopic) -> bool:
@@ -143,14 +143,9 @@ async def sweep_topics(watch: PollContext) -> None:
 
 async def _ask_for_missed(watch: PollContext, forum: Forum, current: Pass) -> None:
     """Request each topic that the sweep should have seen: it may have changed its place while the list was read."""
-    query = (
-        select(PolledTopic.id)
-        .join(Topic, (col(Topic.competition) == col(PolledTopic.competition)) & (col(Topic.id) == col(PolledTopic.id)))
-        .where(PolledTopic.competition == watch.competition, col(Topic.deleted).is_(False))
-        .order_by(PolledTopic.id)
-    )
+    query = topics_at_site(watch.competition).order_by(PolledTopic.id)
     with watch.store.read() as session:
-        missed = [id for id in session.exec(query) if id not in set(current.seen)]
+        missed = [topic.id for topic in session.exec(query) if topic.id not in set(current.seen)]
     for id in missed[: watch.settings.max_lookups_per_cycle]:
         try:
             answer = await forum.topic(int(id))

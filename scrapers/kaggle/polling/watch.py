@@ -1,13 +1,14 @@
 """A watched competition: its client, its store, and how far each part was read."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeVar
 
 from pydantic import ValidationError
+from sqlmodel import Session, col, select
 
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.settings import PollingSettings
@@ -15,6 +16,7 @@ from scrapers.posts.cleaners import Cleaners
 from state.closed_model import ClosedModel
 from state.polling import mark_read, watermark
 from state.store import Store, Transaction
+from state.tables import KernelVersion, PolledKernel, PolledTopic, PostedMessage, Topic
 
 Kind = (
     Literal["topic new", "topic moved", "topic gone", "topic back", "topic changed"]
@@ -42,31 +44,11 @@ class News:
         """Return the ids of a kind."""
         return list(self.ids_by_kind.get(kind, ()))
 
-    def counts(self) -> Mapping[Kind, int]:
-        """Return the number of ids of each kind present."""
-        return {kind: len(ids) for kind, ids in self.ids_by_kind.items()}
 
-    def __bool__(self) -> bool:
-        return bool(self.ids_by_kind)
-
-
-Part = Literal[
-    "competitions",
-    "topics",
-    "topic_sweep",
-    "messages",
-    "rereads",
-    "kernels",
-    "kernel_sweep",
-    "sources",
-    "scores",
-    "tiers",
-    "pages",
-    "data",
-    "top",
-    "board",
-    "submissions",
-]
+Part = (
+    Literal["competitions", "topics", "topic_sweep", "messages", "rereads", "kernels", "kernel_sweep", "sources"]
+    | Literal["scores", "tiers", "pages", "data", "top", "board", "submissions"]
+)
 """A part that is read separately; in this order, lists come before what they list."""
 
 
@@ -75,6 +57,7 @@ class Mark(ClosedModel):
 
 
 MarkT = TypeVar("MarkT", bound=Mark)
+RowT = TypeVar("RowT", Topic, PolledTopic, PostedMessage, PolledKernel, KernelVersion)
 
 
 @dataclass(frozen=True)
@@ -94,6 +77,11 @@ class PollContext:
     def now(self) -> datetime:
         """Return our time."""
         return self.client.clock.now()
+
+    def rows(self, session: Session, table: type[RowT], ids: Collection[str]) -> dict[str, RowT]:
+        """Return the competition's rows with these ids, by id."""
+        query = select(table).where(table.competition == self.competition, col(table.id).in_(ids))
+        return {row.id: row for row in session.exec(query)}
 
     def write(self) -> AbstractContextManager[Transaction]:
         """Open a transaction for one answer's rows and the watermark that relies on them.

@@ -1,7 +1,6 @@
 """A client whose site is a function, and a clock that nobody waits for."""
 
 import json
-import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -98,5 +97,4 @@ async def client_of(
             clock or SetClock(),
             Tally(),
             KaggleSection(url=URL, pace=pace or Pace(), timeouts=timeouts or Timeouts()),
-            random.Random(1),
         )

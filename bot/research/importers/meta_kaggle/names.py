@@ -140,7 +140,9 @@ class NameRemover:
         for tokens in sorted({*self._people, *((part,) for part in self._parts)}, key=len, reverse=True):
             if not _is_ordinary(tokens):
                 self._by_first.setdefault(tokens[0], []).append(tokens)
-        self._unspaced = [name for names in self._by_first.values() for name in names if _is_unspaced(name)]
+        self._unspaced = [
+            name for names in self._by_first.values() for name in names if all(map(_UNSPACED_LETTER.match, name))
+        ]
 
     def clean_post(self, text: str, posted_at: str) -> str:
         """Return the markdown of a post without names."""
@@ -251,10 +253,6 @@ def _tokens(name: str) -> tuple[str, ...]:
 def _unaccented(name: str) -> str:
     letters = unicodedata.normalize("NFKD", name.translate(_LETTERS))
     return "".join(letter for letter in letters if not "\u0300" <= letter <= "\u036f")
-
-
-def _is_unspaced(tokens: Iterable[str]) -> bool:
-    return all(_UNSPACED_LETTER.match(token) for token in tokens)
 
 
 def _is_ordinary(tokens: Iterable[str]) -> bool:

@@ -4,10 +4,10 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from bot.research.importers.mle_bench.board import LeaderboardCsv, read_board, write_board
 from bot.research.importers.mle_bench.columns import SubmissionColumns, choose_columns
@@ -24,6 +24,7 @@ from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.manifest import DESCRIPTION, FORMAT, MANIFEST, hashes_of, read_manifest
 from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError
+from state.words import iso
 
 _SPLIT = "from MLE-bench's prepare.py, mostly split from Kaggle's training set: the test set is not Kaggle's"
 
@@ -77,21 +78,17 @@ def write_manifest(
         "key_columns": list(columns.key_columns),
         "prediction_columns": list(columns.predictions),
         "submission_file": "submission.csv",
-        "enabled_at": _iso(dates.enabled_at),
-        "deadline": _iso(dates.deadline),
+        "enabled_at": iso(dates.enabled_at),
+        "deadline": iso(dates.deadline),
         "max_daily_submissions": None,
         "kind": "csv",
-        "collected_at": _iso(now),
+        "collected_at": iso(now.replace(microsecond=0)),
         "split": _SPLIT,
         "sources": sources,
         "sha256": hashes_of(folder),
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8", errors="surrogateescape")
-
-
-def _iso(time: datetime) -> str:
-    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
 
 
 Status = Literal["imported", "already exists", "failed"]
@@ -117,10 +114,6 @@ class BenchImportResult:
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     seconds: float = 0.0
-
-    def as_json(self) -> dict[str, Any]:
-        """Return all fields as JSON values."""
-        return {**asdict(self), "problems": [str(problem) for problem in self.problems]}
 
 
 _SCRATCH = "scratch"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from scrapers.snapshots.archives import is_litter
+from scrapers.snapshots.problems import Problems, json_object
 from scrapers.snapshots.tables import NotCsv, Rows, is_table, open_table
 from scrapers.snapshots.unpacking import ZipExtractor
 from state.errors import DownloadFailed, Problem, SnapshotError
@@ -83,27 +84,19 @@ def unpack_sample(sample: Path, scratch: Path) -> Path:
 def table_of_lines(lines: Path, scratch: Path) -> Path | None:
     """Write the plain fields of JSON lines as a table into `scratch`; None if there are none. Raises SnapshotError."""
     target = scratch / f"{lines.stem}.csv"
-    header: list[str] = []
+    header, problems = list[str](), Problems()
     with lines.open("rb") as file, written_table(target) as writer:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
-            row = _object(line, lines.name, number)
+            row = json_object(line, lines.name, number, problems)
+            if row is None:
+                raise SnapshotError(problems.problems)
             if not header:
                 header = [name for name, cell in row.items() if not isinstance(cell, list | dict)]
                 writer.write(header)
             writer.write([_cell(row.get(name)) for name in header])
     return target if header else None
-
-
-def _object(line: bytes, name: str, number: int) -> dict[str, object]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise SnapshotError([Problem(name, number, f"is not valid JSON: {type(error).__name__}")]) from error
-    if not isinstance(row, dict):
-        raise SnapshotError([Problem(name, number, "is not a JSON object")])
-    return row
 
 
 def _cell(value: object) -> str:

@@ -43,7 +43,7 @@ async def poll(poller: Poller) -> dict[str, list[str]]:
     """Poll topics and their messages, and return what is new of messages."""
     await poller.poll(SLUG, "topics")
     news = await poller.poll(SLUG, "messages")
-    return {kind: news.ids(kind) for kind in news.counts() if kind.startswith("message")}
+    return {kind: news.ids(kind) for kind in news.ids_by_kind if kind.startswith("message")}
 
 
 async def test_a_tree_of_replies_is_stored_with_what_each_answers(world: World, store: Store, poller: Poller) -> None:
