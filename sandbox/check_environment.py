@@ -3,9 +3,8 @@
 import asyncio
 import json
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sandbox import ExecutionRequest, ExitReason, Limits, Sandbox
 from sandbox.environments import ScriptEnvironment
@@ -17,19 +16,11 @@ _MEMORY = 8 * 1024**3
 _TRIALS = "trials.jsonl"
 
 
-@dataclass(frozen=True)
-class EnvironmentTrial:
-    """One import or one fit."""
+def check_environment(sandbox: Sandbox, environment: ScriptEnvironment) -> tuple[list[dict[str, Any]], str | None]:
+    """Try the environment out in a sandbox that runs scripts with it.
 
-    trial: str
-    seconds: float
-    error: str | None
-
-
-def check_environment(
-    sandbox: Sandbox, environment: ScriptEnvironment
-) -> tuple[Sequence[EnvironmentTrial], str | None]:
-    """Try the environment out in a sandbox that runs scripts with it; return the trials, and why it ended before the last."""
+    Return a record of each trial, `trial`, `seconds` and `error`, and why it ended before everything was tried.
+    """
     with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder:
         view, out = Path(folder) / "view", Path(folder) / "out"
         Path(folder).chmod(0o755)
@@ -40,7 +31,7 @@ def check_environment(
         request = ExecutionRequest("check", script, view, out, limits, keep=(_TRIALS,))
         outcome = asyncio.run(sandbox.run(request))
         lines = outcome.files[_TRIALS].read_text(encoding="utf-8").splitlines() if _TRIALS in outcome.files else []
-    trials = [EnvironmentTrial(**json.loads(line)) for line in lines]
+    trials = list(map(json.loads, lines))
     if outcome.reason is ExitReason.FINISHED:
         return trials, None
     return trials, outcome.detail or outcome.output.strip()[-1000:] or outcome.reason.value

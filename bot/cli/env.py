@@ -1,6 +1,5 @@
 """`bot env`: environments, the packages that scripts run with, apart from the bot's own."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -94,15 +93,15 @@ def check(
     environment = environment_named(settings.environments_folder, name)
     back_end = choose(sandbox, trusted=True, settings=settings, environment=environment)
     trials, error = check_environment(back_end, environment)
-    ok = all(t.error is None for t in trials) and error is None
+    ok = all(trial["error"] is None for trial in trials) and error is None
     back_end_name = back_end.describe().name
     lines = [
-        f"{'ok' if t.error is None else 'fails':6} {t.seconds:6.2f} s  {t.trial}  {t.error or ''}".rstrip()
+        f"{'fails' if t['error'] else 'ok':6} {t['seconds']:6.2f} s  {t['trial']}  {t['error'] or ''}".rstrip()
         for t in trials
     ]
     lines += [error] if error else []
     lines += [f"{name} in {back_end_name}: {'everything works' if ok else 'some tests failed'}"]
-    record = {"ok": ok, "sandbox": back_end_name, "error": error, "trials": [asdict(t) for t in trials]}
+    record = {"ok": ok, "sandbox": back_end_name, "error": error, "trials": trials}
     print_result(record, *lines, json=json)
     raise typer.Exit(0 if ok else 1)
 

@@ -184,7 +184,9 @@ def _name_key(name: str) -> tuple[str]:
 def _index(files: tuple[str, ...]) -> tuple[frozenset[str], Counter[str | tuple[str]]]:
     """Return the paths by which files can be read, and the number of files by name and by `_name_key`."""
     forms = [set(_forms(PurePosixPath(path).name)) for path in files]
-    names: Counter[str | tuple[str]] = Counter(name for of_file in forms for name in of_file | {*map(_name_key, of_file)})
+    names: Counter[str | tuple[str]] = Counter(
+        name for of_file in forms for name in of_file | {*map(_name_key, of_file)}
+    )
     return frozenset(form for path in files for form in _forms(path)), names
 
 

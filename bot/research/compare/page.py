@@ -38,12 +38,8 @@ _SPENDING: Columns = (
 )
 
 
-@dataclass(frozen=True)
-class FiguresTable:
-    """Columns after the name, and a row for each contender, the best first."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
+FiguresTable = tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]
+"""Columns after the name, and a row for each contender, the best first."""
 
 
 def outcomes_table(comparison: Comparison) -> FiguresTable:
@@ -59,10 +55,8 @@ def spent_table(comparison: Comparison) -> FiguresTable:
 
 
 def _table(comparison: Comparison, columns: Columns) -> FiguresTable:
-    return FiguresTable(
-        tuple(name for name, _ in columns),
-        tuple((comparison.title(row.contender), tuple(cell(row) for _, cell in columns)) for row in comparison.rows),
-    )
+    rows = ((comparison.title(row.contender), tuple(cell(row) for _, cell in columns)) for row in comparison.rows)
+    return tuple(name for name, _ in columns), tuple(rows)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from bot.cli.options import Competition as CompetitionArgument
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.live.kinds import CompetitionKind, in_words
-from bot.simulator.probe.checks import ProbeResult, judge
+from bot.simulator.probe.checks import judge
 from bot.simulator.probe.exchange import ProbeExchange, read_exchanges, write_exchanges
 from bot.simulator.probe.masking import Masking
-from bot.simulator.probe.points import NotAnswered, ProbeAnswers, Verdict
+from bot.simulator.probe.points import NotAnswered, Point, ProbeAnswers, ProbeFinding, Verdict
 from bot.simulator.probe.probe_requests import ask_all
 from scrapers.kaggle.competitions import DataSummary, KaggleCompetition, Pages
 from scrapers.kaggle.credentials import find_credentials
@@ -58,13 +58,13 @@ def probe(
     if json:
         points = [
             {
-                "point": r.point.name,
-                "assumed": r.point.assumed,
-                "verdict": r.finding.verdict,
-                "saw": r.finding.observation,
-                "settled_by": r.point.settled_by,
+                "point": point.name,
+                "assumed": point.assumed,
+                "verdict": finding.verdict,
+                "saw": finding.observation,
+                "settled_by": point.settled_by,
             }
-            for r in results
+            for point, finding in results
         ]
         facts = {"site": section.url, "competition": competition, "requests": len(exchanges), "folder": str(folder)}
         about = [{"kind": kind.name, "about": str(kind), "worked_on": kind.worked_on} for kind in kinds]
@@ -73,7 +73,7 @@ def probe(
         _show(results, exchanges, folder)
         for kind in kinds:
             typer.echo(f"{competition} {kind}")
-    if any(r.finding.verdict == "different" for r in results):
+    if any(finding.verdict == "different" for _, finding in results):
         raise typer.Exit(1)
 
 
@@ -101,13 +101,12 @@ def _kinds(exchanges: Sequence[ProbeExchange]) -> list[CompetitionKind]:
     return [in_words(kind, None) for kind in kinds_of(competition, facts, pages, size)]
 
 
-def _show(results: Sequence[ProbeResult], exchanges: Sequence[ProbeExchange], folder: Path) -> None:
-    in_order = sorted(results, key=lambda r: _ORDER.index(r.finding.verdict))
+def _show(results: Sequence[tuple[Point, ProbeFinding]], exchanges: Sequence[ProbeExchange], folder: Path) -> None:
     rows = []
-    for r in in_order:
-        how_to_settle = f" (settled by: {r.point.settled_by})" if r.finding.verdict == "could not tell" else ""
-        rows.append((r.finding.verdict, r.point.assumed, f"{r.finding.observation}{how_to_settle}"))
+    for point, finding in sorted(results, key=lambda result: _ORDER.index(result[1].verdict)):
+        how_to_settle = f" (settled by: {point.settled_by})" if finding.verdict == "could not tell" else ""
+        rows.append((finding.verdict, point.assumed, f"{finding.observation}{how_to_settle}"))
     print_table(("", "the bot assumes", "Kaggle's answers"), rows)
-    counts = Counter(r.finding.verdict for r in results)
+    counts = Counter(finding.verdict for _, finding in results)
     total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _ORDER)
     typer.echo(f"{total}; {len(exchanges)} requests. Masked answers: {folder}")

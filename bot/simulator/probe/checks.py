@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bot.simulator.probe import on_community, on_competitions
@@ -35,18 +34,10 @@ def _missing(answers: ProbeAnswers) -> ProbeFinding:
     return finding(status in (403, 404), f"status {status}")
 
 
-@dataclass(frozen=True)
-class ProbeResult:
-    """One assumption, and what was seen of it."""
-
-    point: Point
-    finding: ProbeFinding
-
-
-def judge(exchanges: Sequence[ProbeExchange]) -> tuple[ProbeResult, ...]:
-    """Hold a probe's answers against every assumption; asks nothing."""
+def judge(exchanges: Sequence[ProbeExchange]) -> list[tuple[Point, ProbeFinding]]:
+    """Hold a probe's answers against every assumption, and return what was seen of each; asks nothing."""
     answers = ProbeAnswers(exchanges)
-    return tuple(ProbeResult(point, point.judge(answers)) for point in POINTS)
+    return [(point, point.judge(answers)) for point in POINTS]
 
 
 def _values(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

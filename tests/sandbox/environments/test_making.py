@@ -120,7 +120,7 @@ async def test_scripts_run_with_its_packages_and_cannot_change_them(kind, enviro
 def test_the_check_imports_each_package_and_fits_with_what_fits(kind: str, environment: ScriptEnvironment) -> None:
     trials, error = check_environment(back_end(kind, environment), environment)
     assert error is None
-    assert {trial.trial: trial.error for trial in trials} == dict.fromkeys(
+    assert {trial["trial"]: trial["error"] for trial in trials} == dict.fromkeys(
         ["import lightgbm", "import sklearn", "fit with lightgbm"]
     )
 
@@ -131,7 +131,7 @@ def test_one_that_is_spoilt_fails_its_check(environment: ScriptEnvironment, tmp_
     wanted = (*environment.record.wanted, "no-such-package")
     spoilt = ScriptEnvironment(environment.path, environment.record.model_copy(update={"wanted": wanted}))
     trials, _ = check_environment(BubblewrapSandbox(environment=spoilt), spoilt)
-    assert [trial.trial for trial in trials if trial.error] == ["import no-such-package"]
+    assert [trial["trial"] for trial in trials if trial["error"]] == ["import no-such-package"]
 
 
 @pytest.mark.integration

@@ -17,36 +17,29 @@ _OLD_DATE = "%m/%d/%Y %I:%M:%S %p"
 
 
 @dataclass(frozen=True)
-class LeaderboardCsvRow:
-    """One team: its score as written, and the time of its submission, if known (aware UTC)."""
-
-    score: str
-    submitted_at: datetime | None
-
-
-@dataclass(frozen=True)
 class LeaderboardCsv:
     """A leaderboard in file order."""
 
-    entries: tuple[LeaderboardCsvRow, ...]
+    entries: tuple[tuple[str, datetime | None], ...]
+    """Each team's score as written, and the time of its submission, if known (aware UTC)."""
     unscored: int = 0
     """Entries without a score, which are left out."""
 
     @property
     def scores(self) -> list[float]:
         """The scores, best first."""
-        return [float(entry.score) for entry in self.entries]
+        return [float(score) for score, _ in self.entries]
 
     @property
     def lower_is_better(self) -> bool | None:
         """The direction by the order; None if the first score is also the last."""
-        first, last = float(self.entries[0].score), float(self.entries[-1].score)
+        first, last = self.scores[0], self.scores[-1]
         return None if first == last else first < last
 
     @property
     def span(self) -> tuple[datetime, datetime] | None:
         """The times of the first and the last submission; None if no entry has a date."""
-        dates = [entry.submitted_at for entry in self.entries if entry.submitted_at is not None]
+        dates = [time for _, time in self.entries if time is not None]
         return (min(dates), max(dates)) if dates else None
 
 
@@ -59,7 +52,7 @@ def read_board(path: Path) -> LeaderboardCsv:
         SnapshotError: no column `score`, no entries with one, a score that is no finite number, or scores that are not in order.
     """
     problems = Problems()
-    entries: list[LeaderboardCsvRow] = []
+    entries: list[tuple[str, datetime | None]] = []
     lines: list[int] = []
     unscored = 0
     with table_rows(path) as rows:
@@ -74,7 +67,7 @@ def read_board(path: Path) -> LeaderboardCsv:
             elif finite_number(score) is None:
                 problems.add(LEADERBOARD, f"`{_SCORE}` is {score[:40]!r}, not a finite number", line, kind="scores")
             else:
-                entries.append(LeaderboardCsvRow(score, _time(row.get(_DATE, ""))))
+                entries.append((score, _time(row.get(_DATE, ""))))
                 lines.append(line)
     if not entries and not problems.problems:
         problems.add(LEADERBOARD, "has no scored entries" if unscored else "has no entries")
@@ -91,9 +84,9 @@ def write_board(board: LeaderboardCsv, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["rank", "score", *(["submitted_at"] if dated else [])])
-        for rank, entry in enumerate(board.entries, start=1):
-            submitted_at = f"{entry.submitted_at:%Y-%m-%dT%H:%M:%SZ}" if entry.submitted_at else ""
-            writer.writerow([rank, entry.score, *([submitted_at] if dated else [])])
+        for rank, (score, time) in enumerate(board.entries, start=1):
+            submitted_at = f"{time:%Y-%m-%dT%H:%M:%SZ}" if time else ""
+            writer.writerow([rank, score, *([submitted_at] if dated else [])])
 
 
 def _check_order(board: LeaderboardCsv, lines: list[int], problems: Problems) -> None:

@@ -42,7 +42,7 @@ def dates_of(board: LeaderboardCsv, dates: Dates | None) -> Dates:
     """Return a competition's dates: those of its leaderboard, else the given ones. Raises SnapshotError without any."""
     if board.span is not None:
         first, last = board.span
-        dated = sum(entry.submitted_at is not None for entry in board.entries)
+        dated = sum(time is not None for _, time in board.entries)
         source = f"first and last `submissionDate` in {LEADERBOARD} ({dated:,} of {len(board.entries):,} entries)"
         return Dates(first, last, source)
     if dates is None:

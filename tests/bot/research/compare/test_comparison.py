@@ -114,8 +114,8 @@ def test_the_engines_baseline_and_a_constant_count_as_no_submission_and_are_coun
     leader, other = found.rows
     assert (leader.contender.agent, leader.valid, leader.not_its_own) == ("comind", 1.0, "0")
     assert (other.win_rate, other.valid, other.medal, other.bronze) == (0.0, 0.0, 0.0, 0)
-    for table in (outcomes_table(found), spent_table(found)):
-        assert [cells[table.columns.index("not its own")] for _, cells in table.rows] == ["0", "1 baseline, 2 constant"]
+    for columns, rows in (outcomes_table(found), spent_table(found)):
+        assert [cells[columns.index("not its own")] for _, cells in rows] == ["0", "1 baseline, 2 constant"]
     assert found.label(other.contender) == "aide [1 baseline, 2 constant]"
     assert "1 baseline, 2 constant</span>" in render(found), "in the cell of a competition, too"
     assert not any(one.submission_exists or one.code_length for c, one in found.runs.results if c.agent == "aide")
@@ -212,11 +212,11 @@ def test_curves_rise_from_nothing_to_what_the_best_script_beats() -> None:
 
 def test_a_table_has_only_columns_with_something_in_them() -> None:
     asked = compare(bench({"comind": 0.4, "aide": 0.0}, random.Random(1)))
-    assert {"cost", "tokens", "time to bronze"} <= set(spent_table(asked).columns)
+    assert {"cost", "tokens", "time to bronze"} <= set(spent_table(asked)[0])
     free = {"calls": 0, "cost_usd": 0.0}
     bare = compare(runs_of([result("wine", "comind", 0, 0.4, llm=free)]))
-    assert spent_table(bare).columns == ("runs", "not its own", "time")
-    assert outcomes_table(bare).rows == (("comind", ("1.00", "40.0%", "0%", "0%", "100%", "0")),)
+    assert spent_table(bare)[0] == ("runs", "not its own", "time")
+    assert outcomes_table(bare)[1] == (("comind", ("1.00", "40.0%", "0%", "0%", "100%", "0")),)
 
 
 @pytest.mark.parametrize(

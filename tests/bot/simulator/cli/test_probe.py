@@ -56,7 +56,7 @@ def test_it_asks_little_changes_nothing_and_leaves_no_name_and_no_key(snapshot: 
     assert probed(site, site.competition.slug, "--json") == (0, output), "a second time the folder is judged"
     assert sum(site.site.requests.values()) == before
     kept = read_exchanges(folder)
-    assert [one.finding.verdict for one in judge(kept)] == [one["verdict"] for one in found["points"]]
+    assert [finding.verdict for _, finding in judge(kept)] == [one["verdict"] for one in found["points"]]
     text = "".join(file.read_text() for file in folder.iterdir())
     assert SiteSettings().token not in text
     authors = {row.author for row in snapshot.community.messages} | {row.author for row in snapshot.community.kernels}

@@ -30,7 +30,7 @@ def of(answer: Any, method: str = "ListEntities", status: int = 200) -> Any:
 def test_masking_what_is_masked_changes_no_verdict() -> None:
     example = read_exchanges(EXAMPLE)
     again = masked(*example)
-    assert [one.finding.verdict for one in judge(again)] == [one.finding.verdict for one in judge(example)]
+    assert judge(again) == judge(example)
     assert {one.answer is None for one in again} == {False}
 
 
@@ -91,7 +91,7 @@ Change = Callable[[Any], None]
 
 
 def verdicts(exchanges: list[ProbeExchange]) -> dict[str, str]:
-    return {one.point.name: one.finding.verdict for one in judge(exchanges)}
+    return {point.name: finding.verdict for point, finding in judge(exchanges)}
 
 
 def changed(name: str, change: Change, **fields: Any) -> list[ProbeExchange]:
@@ -191,10 +191,10 @@ def test_every_point_is_tried_below() -> None:
     before = verdicts(list(read_exchanges(EXAMPLE)))
     assert "different" not in before.values()
     assert sum(one == "OK" for one in before.values()) > 20
-    for one in judge(read_exchanges(EXAMPLE)):
-        assert one.point.assumed.endswith("."), one.point.name
-        assert one.point.settled_by, one.point.name
-        assert one.finding.observation, one.point.name
+    for point, finding in judge(read_exchanges(EXAMPLE)):
+        assert point.assumed.endswith("."), point.name
+        assert point.settled_by, point.name
+        assert finding.observation, point.name
 
 
 @pytest.mark.parametrize("name", sorted(OTHERWISE.keys() - ELSEWHERE))
