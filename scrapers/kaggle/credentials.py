@@ -140,7 +140,6 @@ def _login_file(path: Path, source: str) -> Iterator[Credentials]:
 
 
 def _read(path: Path, source: str) -> str:
-    """Return a file's content, empty if there is no file."""
     try:
         return path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):

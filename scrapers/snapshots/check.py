@@ -32,14 +32,8 @@ from state.files import sha256_of
 from state.words import did_you_mean, iso, plural
 
 
-def check_exact_dates(manifest: Manifest, community: Community, problems: Problems) -> None:
-    """Report everything that a run could see before its time."""
-    for file, item, message in _faults(manifest, community):
-        problems.add(file, f"{item}: {message}", kind=f"dates: {message}")
-
-
-def _faults(manifest: Manifest, community: Community) -> Iterator[tuple[str, str, str]]:
-    """Yield file, item and what is wrong with it."""
+def _date_faults(manifest: Manifest, community: Community) -> Iterator[tuple[str, str, str]]:
+    """Yield file, item and what is wrong with it, for all that a run could see before its time."""
     topics = {row.id: row.posted_at for row in community.topics}
     messages = {row.id: row.posted_at for row in community.messages}
     kernels = {row.id: row.created_at for row in community.kernels}
@@ -156,7 +150,8 @@ def check(
     community = read_community(path, problems)
     damaged = _check_data(path, hashes, problems)
     if manifest and manifest.exact_dates:
-        check_exact_dates(manifest, community, problems)
+        for file, item, message in _date_faults(manifest, community):
+            problems.add(file, f"{item}: {message}", kind=f"dates: {message}")
     if manifest and not community_only:
         answers = check_answers(path, manifest, problems, own_grader=manifest.metric.name not in metrics)
         if answers is not None:

@@ -155,7 +155,6 @@ class _Key:
                 yield self._header[place]
 
     def _initial_bits(self, place: int) -> int:
-        """Return the bits that a column may hold at first."""
         if place in self._places:
             return 0
         mask = (1 << len(self._answers.columns)) - 1 if self._answers.predicted else 0

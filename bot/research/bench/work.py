@@ -16,7 +16,6 @@ class BenchWork:
     """Does the unfinished runs of a bench, one at a time."""
 
     def __init__(self, bench: Bench, leases: Leases, progress: BenchProgress) -> None:
-        """Begin nothing yet."""
         self._bench, self._leases, self._progress = bench, leases, progress
         self._by_folder = {run.folder.path: run for run in bench.runs if run.folder is not None}
         self.ended_by: str | None = None

@@ -128,7 +128,6 @@ def _latest(posts: CommunityView) -> datetime:
 
 
 def _lower_is_better(source: Path) -> bool:
-    """Return whether an entry of the kernels says that lower scores are better."""
     folder = source / KERNELS_FOLDER
     if not folder.is_dir():
         return False

@@ -30,7 +30,6 @@ def _is_html(page: CompetitionPage) -> bool:
 
 
 def _plain(page: CompetitionPage) -> str:
-    """Return a page's markdown without comments."""
     text, parts, place = clean(page.content[:_LONGEST_PAGE]), list[str](), 0
     while (start := text.find("<!--", place)) >= 0:
         parts.append(text[place:start])
