@@ -121,7 +121,7 @@ class App:
             response = self._refusal(error)
         except ClientDisconnect:
             return
-        await response(request.scope, receive, _stamped(send, now, self._site.settings.api_version))
+        await response(request.scope, receive, _stamped(send, now))
 
     async def _respond(self, request: Request, now: datetime) -> Response:
         page = self._own_page(request.scope["path"], now) if request.method == "GET" else None
@@ -235,12 +235,12 @@ def _base_url(request: Request) -> str:
     return f"http://{host}" + (f":{port}" if port else "")
 
 
-def _stamped(send: Send, now: datetime, version: str) -> Send:
+def _stamped(send: Send, now: datetime) -> Send:
     async def stamped(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers["date"] = format_datetime(now, usegmt=True)
-            headers["x-kaggle-apiversion"] = version
+            headers["x-kaggle-apiversion"] = "2.2.4"  # one newer than the package's makes that warn on stdout
         await send(message)
 
     return stamped

@@ -121,7 +121,7 @@ class CompetitionMethods:
             "url": f"{_ADDRESS}{card.slug}",
             "title": card.title,
             "organizationName": "The stand-in",
-            "category": settings.host_segment,
+            "category": "Playground",  # a snapshot's `category` is the kind of task, and becomes a tag
             "reward": "Knowledge",
             "hostName": "The stand-in",
             "description": next((line for line in card.description.splitlines() if line and line[0] not in "#!|`"), ""),

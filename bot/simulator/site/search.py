@@ -120,7 +120,7 @@ def _competition(competition: SimulatedCompetition, now: datetime) -> Json:
         "slug": card.slug,
         "createTime": wire_time(card.enabled_at),
         "competitionDocument": {
-            "hostSegment": competition.settings.host_segment.upper().replace(" ", "_"),
+            "hostSegment": "PLAYGROUND",
             "deadline": wire_time(competition.deadline(now)),
             "isEnvironmentEvaluation": competition.settings.kind == "simulation",
             "isLaunched": True,

@@ -23,8 +23,6 @@ class SiteSettings(ClosedModel):
     """The token in `Authorization: Bearer`."""
     legacy_key: str = "0123456789abcdef0123456789abcdef"
     """The key for HTTP Basic."""
-    api_version: str = "2.2.4"
-    """Sent in X-Kaggle-APIVersion; one newer than the package's makes the package warn on stdout."""
 
     error_shape: Literal["nested", "flat", "mixed"] = "mixed"
     """The gateway's shape, the legacy one, or either by seed; 401 is always nested."""
@@ -37,8 +35,6 @@ class SiteSettings(ClosedModel):
     """The kind of its competitions, whatever the snapshots are: how they look, not how files are graded."""
     entered: bool = True
     """Whether the user has joined the competition."""
-    host_segment: str = "Playground"
-    """Its `category`; a snapshot's `category` is the kind of task, and becomes a tag."""
     metric_shown: bool = True
     """Whether `evaluationMetric` is set."""
     daily_submissions: Annotated[int, Field(ge=0)] = 5
