@@ -60,10 +60,8 @@ def with_head(code: str, item: str, files: Collection[str], competition: str) ->
     tree, known_stems = ast.parse(code), {stem for path in files for stem in stems(path)}
     texts = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
     # A folder's name may be filled in before a file's, as in `{}train.csv`.
-    parts_of_paths = {part for text in texts for part in re.split(r"[/}]|%s", text)}
-    names = {
-        name for part in parts_of_paths if part in known_stems or TABLE.search(part) for name in paths_unpacked(part)
-    }
+    path_parts = {part for text in texts for part in re.split(r"[/}]|%s", text)}
+    names = {name for part in path_parts if part in known_stems or TABLE.search(part) for name in paths_unpacked(part)}
     head = _HEAD.read_text(encoding="utf-8").format(
         item=item,
         competition=competition,

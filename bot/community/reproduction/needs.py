@@ -171,22 +171,20 @@ def match_file(path: str, files: Collection[str]) -> bool:
     """Return whether a path ends in a competition's file or folder, or its name is that of just one file."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     paths, names = _index(tuple(files))
-    is_unique = bool(parts) and (names[parts[-1]] == 1 or names[_name_key(parts[-1])] == 1)
+    is_unique = bool(parts) and (names[parts[-1]] == 1 or names[_key(parts[-1])] == 1)
     return is_unique or any("/".join(parts[start:]) in paths for start in range(len(parts)))
 
 
-def _name_key(name: str) -> tuple[str]:
+def _key(name: str) -> tuple[str]:
     """Return a file's name without case and separators, in a tuple: `sample_submission.csv` is also `sampleSubmission.csv`."""
     return (re.sub(r"[-_ ]", "", name).lower(),)
 
 
 @lru_cache(maxsize=4)
 def _index(files: tuple[str, ...]) -> tuple[frozenset[str], Counter[str | tuple[str]]]:
-    """Return the paths by which files can be read, and the number of files by name and by `_name_key`."""
+    """Return the paths by which files can be read, and the number of files by name and by `_key`."""
     forms = [set(_forms(PurePosixPath(path).name)) for path in files]
-    names: Counter[str | tuple[str]] = Counter(
-        name for of_file in forms for name in of_file | {*map(_name_key, of_file)}
-    )
+    names: Counter[str | tuple[str]] = Counter(name for of_file in forms for name in of_file | {*map(_key, of_file)})
     return frozenset(form for path in files for form in _forms(path)), names
 
 

@@ -219,7 +219,7 @@ class KernelFigures:
     """Latest versions that the run may see."""
     runnable: int
     """Those that lack nothing here, as their code shows."""
-    measured_count: int
+    measured: int
 
 
 def kernel_figures(context: RunContext) -> KernelFigures | None:

@@ -59,8 +59,8 @@ def print_comparison(comparison: Comparison) -> None:
     """Print who is better and how surely, the agents' figures, each pair, and the papers' tables."""
     for sentence in (verdict(comparison), conclusion(comparison)):
         typer.echo(_PARAGRAPH.fill(sentence))
-    for figures, rows in (outcomes_table(comparison), spent_table(comparison)):
-        print_table(("agent", *figures), [(name, *cells) for name, cells in rows], width=_WIDTH)
+    for figures, agents in (outcomes_table(comparison), spent_table(comparison)):
+        print_table(("agent", *figures), [(name, *cells) for name, cells in agents], width=_WIDTH)
     if comparison.pairs:
         columns = ("pair", "teams beaten, points (95%)", "p", "significant", "needs", "pairs")
         print_table(columns, [_row(comparison, pair) for pair in comparison.pairs], width=_WIDTH)

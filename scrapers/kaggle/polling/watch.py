@@ -45,10 +45,23 @@ class News:
         return list(self.ids_by_kind.get(kind, ()))
 
 
-Part = (
-    Literal["competitions", "topics", "topic_sweep", "messages", "rereads", "kernels", "kernel_sweep", "sources"]
-    | Literal["scores", "tiers", "pages", "data", "top", "board", "submissions"]
-)
+Part = Literal[
+    "competitions",
+    "topics",
+    "topic_sweep",
+    "messages",
+    "rereads",
+    "kernels",
+    "kernel_sweep",
+    "sources",
+    "scores",
+    "tiers",
+    "pages",
+    "data",
+    "top",
+    "board",
+    "submissions",
+]
 """A part that is read separately; in this order, lists come before what they list."""
 
 

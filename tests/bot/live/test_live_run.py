@@ -147,9 +147,9 @@ async def test_a_coding_agent_of_the_owners_works_in_the_labs_of_the_competition
             )
             machinery = replace(here.machinery, models=models, sandbox=BubblewrapSandbox())
             walls, own = replace(here, machinery=machinery), CompetitionSettings(max_cost_per_day=5.0)
-            found = begin_run(walls, task, own.model_copy(update={"coder": "mine"})).settings.chosen_coder.own
+            found = begin_run(walls, task, own.model_copy(update={"coder": "mine"})).settings.chosen_coder.agent
             assert (found.name, found.model, found.dialect) == ("mine", "gpt-4o", "chat")
-            assert begin_run(walls, task, own).settings.chosen_coder.own is None
+            assert begin_run(walls, task, own).settings.chosen_coder.agent is None
             with pytest.raises(UsageError, match="unknown coder 'mein': did you mean mine"):
                 begin_run(walls, task, own.model_copy(update={"coder": "mein"}))
             with pytest.raises(UsageError, match="coder mine works in labs, which require a language model"):

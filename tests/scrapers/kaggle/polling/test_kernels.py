@@ -228,7 +228,7 @@ async def test_all_pages_are_read_at_first_and_then_until_one_is_older_than_the_
     await poller.poll(SLUG, "kernels")
     assert pages(world) == [1, 2, 3, 4]
     assert len(known(store)) == 45
-    assert not await poller.poll(SLUG, "kernels")
+    assert not (await poller.poll(SLUG, "kernels")).ids_by_kind
     assert pages(world) == [1]
     for id in range(1, 26):
         world.run(id, "new", minutes=100 + id)

@@ -318,4 +318,4 @@ async def test_a_rereading_finds_votes_and_edits(world: World, store: Store, pol
     news = await poller.poll(SLUG, "rereads")
     assert (news.ids("votes"), news.ids("message edited")) == (["message/101"], ["101"])
     assert votes(store, "101") == [0, 7]
-    assert not await poller.poll(SLUG, "rereads")
+    assert not (await poller.poll(SLUG, "rereads")).ids_by_kind

@@ -50,7 +50,7 @@ async def test_a_new_deadline_is_a_change_and_the_old_one_is_kept(world: World, 
     world.competitions = [competition("leaf", teamCount=10), competition("rock")]
     assert (await poller.poll(SLUG, "competitions")).ids("competition new") == ["leaf", "rock"]
     world.competitions[0] |= {"teamCount": 11}
-    assert not await poller.poll(SLUG, "competitions")
+    assert not (await poller.poll(SLUG, "competitions")).ids_by_kind
     world.competitions[0] |= {"deadline": "2027-01-07T23:59:00Z"}
     assert (await poller.poll(SLUG, "competitions")).ids("competition changed") == ["leaf"]
     with store.read() as session:
@@ -70,11 +70,11 @@ async def test_a_competition_that_vanished_is_gone_and_may_come_back(world, stor
 
 async def test_another_summary_of_the_data_is_a_change_and_an_empty_one_is_not(world, store, poller) -> None:
     assert (await poller.poll(SLUG, "data")).ids("data changed") == [SLUG]
-    assert not await poller.poll(SLUG, "data")
+    assert not (await poller.poll(SLUG, "data")).ids_by_kind
     world.data[".csv"] += 1
-    assert await poller.poll(SLUG, "data")
+    assert (await poller.poll(SLUG, "data")).ids_by_kind
     world.data.clear()
-    assert not await poller.poll(SLUG, "data")
+    assert not (await poller.poll(SLUG, "data")).ids_by_kind
     with store.read() as session:
         kept = [row.data["types"] for row in history(session, SLUG, "data")]
     assert kept == [{".csv": [2, 1_000]}, {".csv": [2, 1_001]}]
@@ -85,7 +85,7 @@ async def test_a_change_of_the_rules_changes_their_hash_from_then_on(world, stor
     before, at = rules_hash(store, SLUG, world.clock.now()), world.clock.now()
     assert before is not None
     world.clock.advance(60)
-    assert not await poller.poll(SLUG, "pages")
+    assert not (await poller.poll(SLUG, "pages")).ids_by_kind
     world.pages["rules"] = "Be very nice."
     assert (await poller.poll(SLUG, "pages")).ids("page changed") == ["rules"]
     assert rules_hash(store, SLUG, world.clock.now()) not in (None, before)
@@ -98,7 +98,7 @@ async def test_a_change_of_the_rules_changes_their_hash_from_then_on(world, stor
 async def test_an_answer_without_any_page_takes_none_away(world: World, store: Store, poller: Poller) -> None:
     await poller.poll(SLUG, "pages")
     world.bad["ListCompetitionPages"] = [answer({})]
-    assert not await poller.poll(SLUG, "pages")
+    assert not (await poller.poll(SLUG, "pages")).ids_by_kind
 
 
 async def test_boards_are_series_without_repetitions(world: World, store: Store, poller: Poller) -> None:

@@ -31,7 +31,7 @@ async def test_a_kernels_score_is_that_of_its_current_version_and_kept_where_it_
     for part in ("kernels", "sources"):
         await poller.poll(SLUG, part)
     assert (await poller.poll(SLUG, "scores")).ids("score") == ["kernel/2/v1"]
-    assert not await poller.poll(SLUG, "scores")
+    assert not (await poller.poll(SLUG, "scores")).ids_by_kind
     world.kernels[2].score = 0.4
     world.run(2, "second", minutes=5)
     for part in ("kernels", "sources", "scores"):
@@ -51,8 +51,8 @@ async def test_what_is_not_known_and_what_no_client_knows_is_left_aside(world, s
     world.found["KERNEL"] = [{"id": 99, "documentType": "KERNEL"}, {"id": 1, "documentType": "PLAYLIST"}]
     world.found["TOPIC"] = [written("TOPIC", 99, "MASTER", user=6), written("PLAYLIST", 1, "MASTER")]
     await poller.poll(SLUG, "topics")
-    assert not await poller.poll(SLUG, "scores")
-    assert not await poller.poll(SLUG, "tiers")
+    assert not (await poller.poll(SLUG, "scores")).ids_by_kind
+    assert not (await poller.poll(SLUG, "tiers")).ids_by_kind
     with store.read() as session:
         assert session.exec(select(Author)).all() == []
 
@@ -73,7 +73,7 @@ async def test_tiers_of_those_who_wrote_stand_for_their_posts_that_the_search_do
     for part in ("topics", "messages"):
         await poller.poll(SLUG, part)
     assert (await poller.poll(SLUG, "tiers")).ids("tier") == ["post/1", "post/100", "post/101"]
-    assert not await poller.poll(SLUG, "tiers")
+    assert not (await poller.poll(SLUG, "tiers")).ids_by_kind
     assert readings(store, "topic", "1") == readings(store, "message", "101") == [(None, "GRANDMASTER")]
     world.comment(1, 102, minutes=2)
     for part in ("topics", "messages"):
@@ -123,7 +123,7 @@ def statuses(store: Store, ref: int) -> list[tuple[str, str]]:
 async def test_a_submission_is_followed_to_its_score(world: World, store: Store, poller: Poller) -> None:
     world.submissions = [sent(7, "PENDING", "")]
     assert (await poller.poll(SLUG, "submissions")).ids("submission changed") == ["7"]
-    assert not await poller.poll(SLUG, "submissions")
+    assert not (await poller.poll(SLUG, "submissions")).ids_by_kind
     world.submissions = [sent(7)]
     assert (await poller.poll(SLUG, "submissions")).ids("submission changed") == ["7"]
     assert statuses(store, 7) == [("PENDING", ""), ("COMPLETE", "0.5")]
@@ -158,9 +158,9 @@ async def test_what_an_answer_lacks_stays_as_it_was_shown(world: World, store: S
     await poller.poll(SLUG, "submissions")
     for name in ("status", "publicScore", "date", "description"):
         world.submissions = [{**sent(7), name: None}]
-        assert not await poller.poll(SLUG, "submissions"), name
+        assert not (await poller.poll(SLUG, "submissions")).ids_by_kind, name
         world.submissions = [{other: value for other, value in sent(7).items() if other != name}]
-        assert not await poller.poll(SLUG, "submissions"), name
+        assert not (await poller.poll(SLUG, "submissions")).ids_by_kind, name
     world.submissions = [{**sent(7, "PENDING"), "publicScore": ""}]
     await poller.poll(SLUG, "submissions")
     world.submissions = [sent(7, score="0.6")]

@@ -43,7 +43,7 @@ async def test_the_first_poll_reads_all_pages_and_the_next_one_only_the_first(wo
     first = topics(store)["1"]
     assert (first.title, first.author, first.posted_at) == ("Topic 1", "ann", START + timedelta(minutes=1))
     assert first.first_seen_at == world.clock.now()
-    assert not await poller.poll(SLUG, "topics")
+    assert not (await poller.poll(SLUG, "topics")).ids_by_kind
     assert pages(world) == [("RECENT", 1)]
 
 
