@@ -140,10 +140,10 @@ class RunContext:
         """The run's remaining time, money and so on, a line each."""
         lines = [f"{self.budget.seconds_left():.0f} s of {self.budget.seconds:.0f} s"]
         for level in self.spending.levels:
-            amounts = level.remaining
+            # Most of what requests in progress have reserved comes back.
             lines += [
-                f"{words(kind, amount)} of the {level.name}'s budget"
+                f"{words(kind, max(0.0, cap - level.amount_spent(kind)))} of the {level.name}'s budget"
                 for kind in (Kind.MONEY, Kind.TOKENS, Kind.GPU_SECONDS)
-                if (amount := amounts[kind]) is not None
+                if (cap := level.caps.cap_of(kind)) is not None
             ]
         return tuple(lines)

@@ -9,6 +9,7 @@ This folder needs nothing but Python 3.9 or later and its standard library; arra
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from .protocol import LabError, call
 from .sources import named_sources, running_sources
 
 __all__ = ["LabError", "Score", "board", "fit", "log", "note", "status", "wait", "withdraw"]
+
+_last_log = time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -66,13 +69,16 @@ def log(
         retrain: A command that makes the test predictions from all labelled rows.
         uses: Experiments that it is built on.
         compare_to: The experiment to compare it with, instead of the best.
-        seconds: That it took to make.
+        seconds: That it took to make; None: those since the last log of this process, or since it imported this module.
         check: Whether to check it against leaks in any case.
         verbose: Whether the text is to tell scores by column.
 
     Raises:
         LabError: The engine does not take it.
     """
+    global _last_log
+    if seconds is None:
+        seconds = time.monotonic() - _last_log
     arrays = {"oof": oof, "validation": validation, "test": test}
     parts = [predictions(role, value) for role, value in arrays.items() if value is not None]
     parts += running_sources() if files is None else named_sources(files)
@@ -82,11 +88,12 @@ def log(
         "retrain": retrain or "",
         "uses": _as_list(uses),
         "compare_to": compare_to or "",
-        "seconds": None if seconds is None else float(seconds),
+        "seconds": float(seconds),
         "check": bool(check),
         "verbose": bool(verbose),
     }
     answer = call("log", arguments, parts)
+    _last_log = time.monotonic()
     data = answer.get("data") or {}
     value, gain, std_error = (
         float("nan") if data.get(key) is None else data[key] for key in ("score", "gain", "std_error")
