@@ -48,11 +48,9 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 	$(BIN)/python -m tests.reach
 
 # Most of these wait for a clock or a process: twice as many at a time as there are cores keep them busy, and one more. That one tries
-# the sandboxes and then attacks them: attacks look at the host before and after, and a limit that is tried must not have another one
-# beside it. A rehearsal's weeks are minutes, in which its scripts must have time to run: these are left to the end, and what boots
-# systemd to after it.
-APART := tests/sandbox tests/hostile/test_hostile.py
-SYSTEMD := tests/systemd
+# the sandboxes, attacks them, and boots systemd: attacks look at the host before and after, and a limit that is tried must not have
+# another one beside it. A rehearsal's weeks are minutes, in which its scripts must have time to run: these are left to the end.
+APART := tests/sandbox tests/hostile/test_hostile.py tests/systemd
 # A cluster of four Ray nodes needs the cores to itself, or its nodes are taken for dead: `make fleet`.
 FLEET := tests/bot/fleet/test_fleet_sandbox.py tests/bot/engine/test_fleet_run.py tests/bot/research/bench/test_fleet_bench.py
 FLEET += tests/bot/fleet/test_labs.py tests/bot/engine/test_fleet_labs.py
@@ -61,10 +59,9 @@ CHECK := $(BIN)/python -m pytest -m 'integration and not trial' --durations 0 --
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots, or more than a second
 	@rm -rf $(LANES); mkdir -p $(LANES); failed=0; \
 	{ for place in $(APART); do $(call lane,$$(basename $$place .py),$(CHECK),$$place $(addprefix --ignore ,$(FLEET))); done; } >.cache/apart.log 2>&1 & apart=$$!; \
-	$(call lane,main,$(CHECK),-n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS) $(FLEET))); \
+	$(call lane,main,$(CHECK),-n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(WEEKS) $(FLEET))); \
 	wait $$apart || failed=1; cat .cache/apart.log; \
 	$(call lane,rehearsals,$(CHECK),-n 2 $(WEEKS)); \
-	$(call lane,systemd,$(CHECK),$(SYSTEMD)); \
 	$(call again,$(CHECK)); exit $$failed
 
 docs: $(VENV)/.dev ## write the parts of docs/ that are generated: commands.md, and the table of attacks

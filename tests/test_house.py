@@ -2,7 +2,6 @@
 
 import ast
 import os
-import random
 import re
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tests.source_tree import PACKAGES, ROOT, modules, sources
+from tests.source_tree import PACKAGES, ROOT, sources
 
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 LARGEST = 700_000_000
@@ -104,15 +103,6 @@ def test_every_foreign_import_is_of_a_declared_dependency_and_none_is_declared_i
     extras = {"duckdb", "sentence_transformers", "ray", *FOR_SCRIPTS}
     assert {name for name, of in found.items() if not of & declared} - extras == set()
     assert declared - set().union(*found.values()) - FOR_SOLUTIONS - FOR_OTHERS - FOR_PEOPLE == set()
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("seed", [1, 2])
-def test_every_module_imports_in_whatever_order(seed: int) -> None:
-    names = modules(ROOT)
-    random.Random(seed).shuffle(names)
-    done = _python(f"import importlib\nfor name in {names!r}:\n    importlib.import_module(name)\nprint('imported')")
-    assert done.stdout.strip().endswith("imported"), done.stderr
 
 
 def test_the_bots_own_process_starts_without_heavy_libraries() -> None:

@@ -78,7 +78,7 @@ def test_a_fleet_and_a_rehearsal_are_refused_with_what_to_do(core: Path, tmp_pat
 @pytest.mark.integration  # a run takes seconds
 def test_a_replay_runs(core: Path, tmp_path: Path) -> None:
     tiny = write_tiny(tmp_path / "tiny-table")
-    options = ("--model", "builtin", "--steps", 2, "--sandbox", "process", "--json", "--out", tmp_path / "runs")
+    options = ("--model", "builtin", "--steps", 1, "--sandbox", "process", "--json", "--out", tmp_path / "runs")
     done = bot(core, "replay", tiny, *options)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["valid_submission"]

@@ -38,11 +38,6 @@ def endpoint(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def killed_replay(tiny: Path, place: Path, *more: str) -> None:
-    """Start a replay with `OPTIONS`, and kill it."""
-    killed(tiny, place, *OPTIONS, *more)
-
-
 def killed(tiny: Path, place: Path, *options: str) -> None:
     """Start a replay in `runs` and kill it when its first execution has begun."""
     command = [sys.executable, "-m", "bot", "replay", str(tiny), "--out", str(place / "runs"), *options]
@@ -59,7 +54,7 @@ def killed(tiny: Path, place: Path, *options: str) -> None:
 @pytest.mark.integration
 @pytest.mark.usefixtures("light")
 def test_a_killed_run_goes_on_and_one_that_never_began_is_run(bot: Bot, tiny: Path, tmp_path: Path):
-    killed_replay(tiny, tmp_path, "--seeds", "2")
+    killed(tiny, tmp_path, *OPTIONS, "--seeds", "2")
     done = bot("resume", tmp_path / "runs", "--json")
     assert done.exit_code == 0, done.output
     found = results(done)
@@ -70,52 +65,39 @@ def test_a_killed_run_goes_on_and_one_that_never_began_is_run(bot: Bot, tiny: Pa
 
 @pytest.mark.integration
 @pytest.mark.usefixtures("light")
-def test_a_run_goes_on_after_its_folder_and_its_snapshot_were_moved(bot: Bot, tiny: Path, tmp_path: Path):
+def test_a_killed_run_that_was_moved_goes_on_in_one_process_without_the_time_in_which_nobody_worked(
+    bot, tiny, tmp_path
+):
+    began = time.monotonic()
     shutil.copytree(tiny, tmp_path / "old" / "tiny-table")
-    killed_replay(tmp_path / "old" / "tiny-table", tmp_path)
+    killed(tmp_path / "old" / "tiny-table", tmp_path, *OPTIONS)
+    time.sleep(4)
     (tmp_path / "runs").rename(tmp_path / "elsewhere")
     (tmp_path / "old").rename(tmp_path / "new")
     lost = bot("resume", tmp_path / "elsewhere", "--json")
     assert lost.exit_code == 1
     assert "snapshot" in results(lost)[0]["error"]
-    (result,) = results(bot("resume", tmp_path / "elsewhere", "--snapshot", tmp_path / "new" / "tiny-table", "--json"))
-    assert result["status"] == "finished"
-    assert result["valid_submission"]
-    assert bot("audit", result["run"], "--snapshot", tmp_path / "new" / "tiny-table").exit_code == 0
-
-
-@pytest.mark.integration
-@pytest.mark.usefixtures("light")
-def test_the_time_in_which_nobody_worked_is_no_part_of_a_run(bot: Bot, tiny: Path, tmp_path: Path):
-    began = time.monotonic()
-    killed_replay(tiny, tmp_path)
-    time.sleep(4)
-    (result,) = results(bot("resume", tmp_path / "runs", "--json"))
-    assert result["wall_seconds"] < time.monotonic() - began - 4
-    (run,) = run_folders([tmp_path / "runs"])
-    (resumed,) = [e for e in events(run.path) if e["type"] == "run.resumed"]
-    assert resumed["gap_seconds"] >= 4
-    ended = next(e for e in events(run.path) if e["type"] == "node.ended" and e["node"] == 1)
-    assert ended["seconds"] < result["wall_seconds"]
-
-
-@pytest.mark.integration
-@pytest.mark.usefixtures("light")
-def test_a_run_that_another_bot_works_on_is_refused(bot: Bot, tiny: Path, tmp_path: Path):
-    killed_replay(tiny, tmp_path)
-    command = [sys.executable, "-m", "bot", "resume", str(tmp_path / "runs")]
+    where = ("--snapshot", tmp_path / "new" / "tiny-table")
+    command = [sys.executable, "-m", "bot", "resume", tmp_path / "elsewhere", *where]
     with (tmp_path / "log").open("wb") as log:
         other = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ})
     try:
-        assert wait_until(
-            lambda: b"again" in (tmp_path / "log").read_bytes() or b"node" in (tmp_path / "log").read_bytes(), 180
-        )
-        refused = bot("resume", tmp_path / "runs", "--json")
+        assert wait_until(lambda: any(word in (tmp_path / "log").read_bytes() for word in (b"again", b"node")), 180)
+        refused = bot("resume", tmp_path / "elsewhere", *where, "--json")
         assert refused.exit_code == 2
         assert "another process" in results(refused)[0]["error"]
     finally:
         other.wait(300)
-    assert json.loads(next((tmp_path / "runs").glob("*/result.json")).read_text())["status"] == "finished"
+    (run,) = run_folders([tmp_path / "elsewhere"])
+    result = json.loads(run.result.read_text())
+    assert result["status"] == "finished"
+    assert result["valid_submission"]
+    assert result["wall_seconds"] < time.monotonic() - began - 4
+    (resumed,) = [e for e in events(run.path) if e["type"] == "run.resumed"]
+    assert resumed["gap_seconds"] >= 4
+    ended = next(e for e in events(run.path) if e["type"] == "node.ended" and e["node"] == 1)
+    assert ended["seconds"] < result["wall_seconds"]
+    assert bot("audit", run.path, *where).exit_code == 0
 
 
 def test_a_folder_without_runs_is_one_clear_sentence(bot: Bot, tmp_path: Path):

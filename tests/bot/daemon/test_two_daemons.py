@@ -88,14 +88,6 @@ def test_of_two_daemons_of_one_file_started_in_two_folders_one_runs(tmp_path: Pa
             f"bot: another daemon is running in {tmp_path / 'state'}: stop it first, or set a different [daemon] dir"
         )
     assert (tmp_path / "state" / "bot.db").is_file()
-    # Each user has a folder of his own, unless the file names one.
-    configure(tmp_path / "shared.toml", ["titanic", "spooky"], port)
-    with daemon("../shared.toml", one, "titanic") as first:
-        refusal = second("../shared.toml", other)
-        assert refusal.startswith(
-            "bot: another process is already working on titanic for the same Kaggle account: stop "
-        )
-        assert first.poll() is None
 
 
 @pytest.mark.integration

@@ -10,8 +10,8 @@ import pytest
 from state.errors import UsageError
 from tests import needs
 from tests.bot.cli.test_resume import killed
-from tests.bot.replay.conftest import Bot, results
-from tests.bot.replay.scripted_answers import LabAnswers
+from tests.bot.replay.conftest import results
+from tests.bot.replay.scripted_answers import Answers, LabAnswers
 from tests.scripted_endpoint import ScriptedEndpoint
 
 LATE = "the zebra quartz marmalade ensemble of seventeen unusual kangaroo embeddings won everything afterwards"
@@ -31,13 +31,14 @@ def some_notes(folder: Path) -> Path:
 
 
 @pytest.mark.integration
-def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny: Path, tmp_path: Path) -> None:
+def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot, tiny, tmp_path, monkeypatch) -> None:
     notes = some_notes(tmp_path / "notes")
-    killed(
-        tiny, tmp_path, "--model", "builtin", "--steps", "2", "--sandbox", "process", "--json", "--notes", str(notes)
-    )
-    shutil.rmtree(notes)
-    done = bot("resume", tmp_path / "runs", "--json")
+    options = ("--model", "openai:scripted", "--steps", "2", "--sandbox", "process", "--json", "--notes", str(notes))
+    with ScriptedEndpoint(Answers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        killed(tiny, tmp_path, *options)
+        shutil.rmtree(notes)
+        done = bot("resume", tmp_path / "runs", "--json")
     assert done.exit_code == 0, done.output
     (result,) = results(done)
     assert result["notes"] == {

@@ -1,13 +1,11 @@
 """Whole runs on a person's own data: from a folder, a zip or one table to predictions, a package and a report."""
 
 import csv
-import json
 import os
 import random
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +52,14 @@ def predicted(package: Path, new: Path, out: Path) -> list[dict[str, str]]:
     return table(out)
 
 
-def test_a_folder_is_solved_without_answers_and_its_package_predicts_new_rows(bot, tiny, tmp_path) -> None:
+def test_a_zip_is_solved_without_answers_and_its_package_predicts_new_rows(bot, tiny, tmp_path) -> None:
     write(tmp_path / "flowers/train.csv", flowers(tiny, "train"))
     write(tmp_path / "flowers/test.csv", flowers(tiny, "test"))
+    source = shutil.make_archive(str(tmp_path / "flowers"), "zip", tmp_path, "flowers")
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "plan.md").write_text("Boosted trees on the columns a and b were best in all our trials so far.")
-    done = bot("solve", tmp_path / "flowers", *STEPS, "--notes", notes, "--out", tmp_path / "runs")
+    done = bot("solve", source, *STEPS, "--notes", notes, "--out", tmp_path / "runs")
     assert done.exit_code == 0, done.output
     assert "target: `label`, the only column missing from test.csv" in done.stderr
     assert "each part contains the same 2 classes" in done.stderr
@@ -91,22 +90,6 @@ def test_a_folder_is_solved_without_answers_and_its_package_predicts_new_rows(bo
     assert right > 28
 
 
-@pytest.mark.usefixtures("light")
-def test_a_zip_with_a_sample_submission_is_solved_and_can_be_resumed(bot: Bot, tiny: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "tiny.zip", "w") as archive:
-        for name in ("train", "test", "sample_submission"):
-            archive.write(tiny / f"data/{name}.csv", f"tiny/{name}.csv")
-    done = bot("solve", tmp_path / "tiny.zip", *STEPS, "--metric", "logloss", "--out", tmp_path / "runs")
-    assert done.exit_code == 0, done.output
-    (result,) = results(done)
-    run = Path(result["run"])
-    assert set(table(run / "submission.csv")[0]) == {"id", "label"}
-    assert json.loads((run / "task/snapshot.json").read_text())["metric"]["name"] == "log_loss"
-    (run / "result.json").unlink()
-    resumed = bot("resume", tmp_path / "runs", "--json")
-    assert resumed.exit_code == 0 and results(resumed)[0]["own_data"], resumed.output
-
-
 def test_of_one_table_rows_are_withheld_scored_at_the_end_and_kept_in_the_package(bot, tiny, tmp_path) -> None:
     rows = flowers(tiny, "train")
     source = write(tmp_path / "flowers.csv", rows)
@@ -125,6 +108,9 @@ def test_of_one_table_rows_are_withheld_scored_at_the_end_and_kept_in_the_packag
     assert "--retrain" in (run / "report.html").read_text()
     assert not list((run / "solution").rglob("answers.csv"))
     assert "on rows withheld from the search" in (run / "report.html").read_text()
+    (run / "result.json").unlink()
+    resumed = bot("resume", tmp_path / "runs", "--json")
+    assert resumed.exit_code == 0 and results(resumed)[0]["own_data"], resumed.output
 
 
 @pytest.mark.usefixtures("pageless")

@@ -11,7 +11,7 @@ from tests.bot.replay.prompt_rules import check_prompts
 
 SLUGS = (pytest.param("aerial-cactus-identification", marks=pytest.mark.trial), "bike-sharing-demand")
 """Images, and rows in time. Tables have their real runs in `test_stream_runs` and in the rehearsals, texts in these."""
-SECONDS = 180
+SECONDS = 120
 
 
 @pytest.mark.integration

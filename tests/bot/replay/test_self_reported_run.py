@@ -30,7 +30,7 @@ def unsplittable(folder: Path, *, readable: bool = True) -> Path:
 
 def test_the_built_in_model_scores_itself_and_the_hidden_test_grades_it(bot: Bot, tmp_path: Path) -> None:
     snapshot = unsplittable(tmp_path / "s")
-    options = ("--model", "builtin", "--steps", 2, "--sandbox", "process", "--json")
+    options = ("--model", "builtin", "--steps", 1, "--sandbox", "process", "--json")
     (result,) = results(bot("replay", snapshot, *options))
     reason = "The competition already has a file named validation.csv."
     assert result["self_reported"] == reason

@@ -75,35 +75,7 @@ def killed(plan: Path, number: int) -> None:
     assert seen, (plan.parent / "log").read_text()
 
 
-def test_a_bench_that_is_killed_twice_goes_on_and_repeats_nothing(bot: Bot, plan: Path) -> None:
-    for number in (0, 3):
-        killed(plan, number)
-    assert len(folders(plan)) == 4, "each run has one folder, made at the first start"
-    before = {one: (one / "result.json").read_bytes() for one in folders(plan)[:3]}
-    done = bot("bench", plan)
-    assert done.exit_code == 0, done.output
-    for one, content in before.items():
-        assert (one / "result.json").read_bytes() == content, "a finished run is not touched"
-    kinds = [[one["type"] for one in events(folder)] for folder in folders(plan)]
-    assert [each.count("run.resumed") for each in kinds] == [1, 0, 0, 1]
-    assert [each.count("run.ended") for each in kinds] == [1, 1, 1, 1]
-    assert "3 finished; the remaining runs take up to" in done.stderr.replace("\n", " ")
-    assert [line.split(":")[0] for line in done.stderr.splitlines() if line.startswith("[4/4]")] == [
-        "[4/4] tiny-two, seed 0"
-    ]
-    assert "Based on 2 pairs of runs on 2 competitions with 1 seed" in done.stdout
-    again = bot("bench", plan, "--json")
-    told = [json.loads(line) for line in again.stdout.splitlines()]
-    assert [(one["competition_id"], one["agent"], one["variant"]) for one in told] == [
-        ("tiny-one", "comind", ["no-community", "no-blend"]),
-        ("tiny-one", "aide", []),
-        ("tiny-two", "comind", ["no-community", "no-blend"]),
-        ("tiny-two", "aide", []),
-    ]
-    assert all(one["valid_submission"] and one["time_limit"] == 300.0 for one in told)
-
-
-def test_a_run_that_fails_stops_no_other_and_a_budget_ends_between_competitions(bot: Bot, plan: Path) -> None:
+def test_a_bench_goes_on_after_kills_a_failed_run_and_the_end_of_its_budget_and_repeats_nothing(bot, plan) -> None:
     """The first run fails; then the budget does not cover the second competition, until it is larger."""
     plan.write_text(PLAN + '[budget]\ntime = "10m"\n')
     killed(plan, 0)
@@ -121,6 +93,27 @@ def test_a_run_that_fails_stops_no_other_and_a_budget_ends_between_competitions(
     assert "The comparison omits 3 unfinished runs" in " ".join(done.stdout.split())
     broken.unlink()
     plan.write_text(PLAN + '[budget]\ntime = "1h"\n')
-    killed(plan, 2)
-    ended_now = [(one / "result.json").is_file() for one in folders(plan)]
-    assert ended_now == [True, True, False, False], "it goes on; the run that failed was tried again"
+    killed(plan, 3)
+    assert len(folders(plan)) == 4, "each run has one folder, made at the first start"
+    before = {one: (one / "result.json").read_bytes() for one in folders(plan)[:3]}
+    done = bot("bench", plan)
+    assert done.exit_code == 0, done.output
+    for one, content in before.items():
+        assert (one / "result.json").read_bytes() == content, "a finished run is not touched"
+    kinds = [[one["type"] for one in events(folder)] for folder in folders(plan)]
+    assert [each.count("run.resumed") for each in kinds] == [0, 0, 0, 1], "the run that failed was tried again"
+    assert [each.count("run.ended") for each in kinds] == [1, 1, 1, 1]
+    assert "3 finished; the remaining runs take up to" in done.stderr.replace("\n", " ")
+    assert [line.split(":")[0] for line in done.stderr.splitlines() if line.startswith("[4/4]")] == [
+        "[4/4] tiny-two, seed 0"
+    ]
+    assert "Based on 2 pairs of runs on 2 competitions with 1 seed" in done.stdout
+    again = bot("bench", plan, "--json")
+    told = [json.loads(line) for line in again.stdout.splitlines()]
+    assert [(one["competition_id"], one["agent"], one["variant"]) for one in told] == [
+        ("tiny-one", "comind", ["no-community", "no-blend"]),
+        ("tiny-one", "aide", []),
+        ("tiny-two", "comind", ["no-community", "no-blend"]),
+        ("tiny-two", "aide", []),
+    ]
+    assert all(one["valid_submission"] and one["time_limit"] == 300.0 for one in told)
