@@ -58,8 +58,7 @@ def test_lock_files_hold_pinned_packages_and_no_addresses_or_paths(name: str) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "group"),
-    [("requirements.lock", "requirements.lock"), ("requirements-dev.lock", "dev")],
+    ("name", "group"), [("requirements.lock", "requirements.lock"), ("requirements-dev.lock", "dev")]
 )
 def test_everything_declared_is_locked_at_a_version_that_will_do(name: str, group: str) -> None:
     versions = {canonicalize_name(one.name): next(iter(one.specifier)).version for one in locked(name)}

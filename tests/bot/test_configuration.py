@@ -111,11 +111,7 @@ prediction_columns = []
     [
         ("[watcher]\nsilent_minutes = 1", 1, "unknown key 'watcher'; known keys: run, models"),
         ("[disk]\n\ngpu_shares = 2", 3, "unknown key 'gpu_shares' in [disk]; did you mean 'leases.gpu_shares'?"),
-        (
-            "[kaggle]\npace.per_minuet = 1",
-            2,
-            "unknown key 'per_minuet' in [kaggle.pace]; did you mean 'per_minute'?",
-        ),
+        ("[kaggle]\npace.per_minuet = 1", 2, "unknown key 'per_minuet' in [kaggle.pace]; did you mean 'per_minute'?"),
         ("[disk]\nzzz = 2", 2, "unknown key 'zzz' in [disk]; known keys: free_gb, keep_days"),
         ("[models.roles]\nanalist = 'm'", 2, "models.roles.analist is not a role; did you mean analyst?"),
         (

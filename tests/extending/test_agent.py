@@ -22,17 +22,7 @@ def test_an_agent_is_a_folder_and_a_line(tmp_path: Path) -> None:
 def test_the_agent_of_the_page_improves_the_baseline(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", "agent.md")
     tiny = write_tiny(tmp_path / "tiny-table")
-    options = (
-        "--model",
-        "builtin",
-        "--steps",
-        2,
-        "--sandbox",
-        "process",
-        "--json",
-        "--out",
-        tmp_path / "runs",
-    )
+    options = ("--model", "builtin", "--steps", 2, "--sandbox", "process", "--json", "--out", tmp_path / "runs")
     result = json.loads(copy.bot("replay", tiny, "--agent", "greedy", *options))
     assert (result["agent"], result["nodes"], result["valid_submission"]) == ("greedy", 2, True)
     lines = (Path(result["run"]) / "events.jsonl").read_text(encoding="utf-8").splitlines()

@@ -181,11 +181,7 @@ _work = st.tuples(_amount, st.lists(_amount, max_size=3), st.integers(0, 4), st.
 
 
 @settings(max_examples=60)
-@given(
-    caps=st.tuples(*[st.none() | st.integers(0, 150)] * 3),
-    works=st.lists(_work, max_size=12),
-    honest=st.booleans(),
-)
+@given(caps=st.tuples(*[st.none() | st.integers(0, 150)] * 3), works=st.lists(_work, max_size=12), honest=st.booleans())
 def test_whatever_the_interleaving_spent_and_held_never_exceed_a_cap(
     caps: tuple[int | None, int | None, int | None], works: list[tuple[int, list[int], int, bool]], honest: bool
 ) -> None:

@@ -111,10 +111,7 @@ def test_what_is_configured_is_summed_up_without_keys(here: Path, monkeypatch: p
 
 def test_without_a_file_there_is_nothing_wrong() -> None:
     done = config("check")
-    assert (done.exit_code, done.stdout.startswith("no bot.toml here: all settings are at their defaults")) == (
-        0,
-        True,
-    )
+    assert (done.exit_code, done.stdout.startswith("no bot.toml here: all settings are at their defaults")) == (0, True)
     assert as_json("check")["ok"] is True
 
 

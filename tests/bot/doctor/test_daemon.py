@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.configuration.daemon import DaemonSettings
-from bot.doctor.daemon import (
-    check_daemon,
-    check_daemon_database,
-    check_service,
-)
+from bot.doctor.daemon import check_daemon, check_daemon_database, check_service
 from bot.execution.disk_space import DiskSettings
 from bot.service.files import SERVICE, UNITS
 from bot.service.systemd import service_state

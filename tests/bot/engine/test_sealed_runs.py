@@ -312,11 +312,7 @@ async def test_test_predictions_are_taken_as_logged_under_the_name_or_beside_the
 
 @pytest.mark.parametrize(
     ("weights", "refitted", "mixed"),
-    [
-        ({2: 0.6, 3: 0.4}, [3], False),
-        ({2: 1.4, 3: -0.4}, [3], False),
-        ({2: 1.4, 3: -0.4}, [2], True),
-    ],
+    [({2: 0.6, 3: 0.4}, [3], False), ({2: 1.4, 3: -0.4}, [3], False), ({2: 1.4, 3: -0.4}, [2], True)],
 )
 def test_members_are_mixed_where_half_of_the_weights_are_fitted_on_all_rows(
     weights: Mapping[int, float], refitted: Sequence[int], mixed: bool

@@ -49,10 +49,7 @@ async def test_answer_is_logged_with_all_that_its_prompt_held_and_charged(tmp_pa
     )
     assert call.as_of == CUTOFF
     assert call.items == [{"id": "message/1", "time": "2017-10-01T00:00:00Z"}]
-    assert messages == [
-        {"role": "system", "content": "Answer in JSON."},
-        {"role": "user", "content": "Which number?"},
-    ]
+    assert messages == [{"role": "system", "content": "Answer in JSON."}, {"role": "user", "content": "Which number?"}]
     assert text == GOOD
     cost = pytest.approx((60 * 1.0 + 40 * 0.1 + 20 * 10.0) / 1e6)
     for kept in (call, entry):

@@ -87,8 +87,7 @@ async def test_a_prompt_does_not_follow_to_another_host(status: int) -> None:
         with (
             ScriptedEndpoint([Reply(status=status, headers={"Location": address})]) as endpoint,
             pytest.raises(
-                ModelMisconfigured,
-                match=rf"returned status {status} .*redirects to http://localhost:\d+, but",
+                ModelMisconfigured, match=rf"returned status {status} .*redirects to http://localhost:\d+, but"
             ),
         ):
             await ask(endpoint)

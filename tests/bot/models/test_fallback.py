@@ -217,11 +217,7 @@ async def test_calls_side_by_side_fall_back_together_and_are_told_of_once() -> N
 @pytest.mark.integration
 async def test_a_silent_first_one_leaves_time_for_the_others() -> None:
     silence = Reply(GOOD, delay=30.0)
-    with (
-        ScriptedEndpoint([silence]) as first,
-        ScriptedEndpoint([silence]) as second,
-        ScriptedEndpoint([GOOD]) as third,
-    ):
+    with ScriptedEndpoint([silence]) as first, ScriptedEndpoint([silence]) as second, ScriptedEndpoint([GOOD]) as third:
         async with several(first.url, second.url, third.url, retries=3) as models:
             start = asyncio.get_running_loop().time()
             assert (await models.ask(seconds=3.0)).model == "m3"

@@ -80,10 +80,7 @@ def test_a_credential_goes_before_a_variable_and_that_before_a_file(tmp_path: Pa
         found.append(find_address("SLACK_URL", everywhere).get_secret_value())
         del everywhere[name]
     assert found == ["json://credential/x", "json://variable/x", "json://file/x"]
-    with pytest.raises(
-        UsageError,
-        match="but no systemd credential or environment variable has that name, and",
-    ):
+    with pytest.raises(UsageError, match="but no systemd credential or environment variable has that name, and"):
         find_address("SLACK_URL", everywhere)
 
 

@@ -249,11 +249,7 @@ BROKEN = {
         "train.csv has a header but no rows",
     ),
     "an empty file": (lambda folder: (folder / "train.csv").write_text(""), {}, "train.csv is empty"),
-    "not text": (
-        lambda folder: (folder / "train.csv").write_bytes(b"PK\x03\x04"),
-        {},
-        "train.csv is a zip archive",
-    ),
+    "not text": (lambda folder: (folder / "train.csv").write_bytes(b"PK\x03\x04"), {}, "train.csv is a zip archive"),
     "a torn row": (
         lambda folder: write(folder / "train.csv", ["person_id", "pays"], [["p1", "1"], ["p2"]]),
         {},

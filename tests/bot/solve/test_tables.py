@@ -49,10 +49,7 @@ READ = {
         "shop,n,m\n,(kg),(EUR)\na,1,2\nb,3,4\nc,5,6\n",
         [["a", "1", "2"], ["b", "3", "4"], ["c", "5", "6"]],
     ),
-    "rows without last cells": (
-        "a,b,c\n" + "1,2,3\n" * 200 + "4,5\n",
-        [["1", "2", "3"]] * 200 + [["4", "5", ""]],
-    ),
+    "rows without last cells": ("a,b,c\n" + "1,2,3\n" * 200 + "4,5\n", [["1", "2", "3"]] * 200 + [["4", "5", ""]]),
     "thousands": ('a,b\n"1,234",x\n12,y\n"1,234,567.5",z\n', [["1234", "x"], ["12", "y"], ["1234567.5", "z"]]),
     "currency": ('a,b\n"$1,234.50",x\n$7,y\n"($3)",z\n', [["1234.50", "x"], ["7", "y"], ["-3", "z"]]),
     "thousands and millions": ("a,b\n$1.2k,x\n3M,y\n7,z\n", [["1200", "x"], ["3000000", "y"], ["7", "z"]]),
@@ -80,10 +77,7 @@ READ = {
     "decimal commas in quotes": ('a,b\n"11,9",x\n"0,5",y\n7,z\n', [["11.9", "x"], ["0.5", "y"], ["7", "z"]]),
     "thousands by points": ("a;b\n1.234,5;x\n12,0;y\n", [["1234.5", "x"], ["12.0", "y"]]),
     "thousands by apostrophes": ("a;b\n1'234.5;x\n12;y\n", [["1234.5", "x"], ["12", "y"]]),
-    "a comma as other columns have it": (
-        "a;b\n1,234;0,5\n2,345;1,5\n",
-        [["1.234", "0.5"], ["2.345", "1.5"]],
-    ),
+    "a comma as other columns have it": ("a;b\n1,234;0,5\n2,345;1,5\n", [["1.234", "0.5"], ["2.345", "1.5"]]),
     "digits that are no numbers": ("a,b\n01234,1-2\n00501,3-4\n", [["01234", "1-2"], ["00501", "3-4"]]),
     "missing among numbers": (
         "a,b\n1,x\nNA,y\n?,z\n-,u\n3,v\n",

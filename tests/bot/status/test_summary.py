@@ -114,9 +114,7 @@ def test_a_new_day_begins_at_nothing(store: Store) -> None:
         assert budget_notices(store, allowance, NOW + timedelta(days=1)) == []
 
 
-def test_an_unspent_cap_of_zero_is_no_news_nor_is_a_days_number_of_files_used_up(
-    store: Store,
-) -> None:
+def test_an_unspent_cap_of_zero_is_no_news_nor_is_a_days_number_of_files_used_up(store: Store) -> None:
     allowance = Allowance(competitions={SPOOKY: CompetitionSettings(submissions_per_day=1, budget=Caps(gpu_seconds=0))})
     with store:
         with store.write() as tx:

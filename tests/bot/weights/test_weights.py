@@ -111,14 +111,7 @@ def test_list_shows_what_is_there(place: Path, server: FileServer) -> None:
     assert "2020-05-01" in bot("list").stdout
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("pull",),
-        ("pull", "unknown"),
-        ("pull", "resnet18", "--all"),
-    ],
-)
+@pytest.mark.parametrize("arguments", [("pull",), ("pull", "unknown"), ("pull", "resnet18", "--all")])
 def test_wrong_use_is_told_before_anything_is_fetched(place: Path, arguments: tuple[str, ...]) -> None:
     assert isinstance(bot(*arguments).exception, UsageError)
     assert list(place.iterdir()) == []

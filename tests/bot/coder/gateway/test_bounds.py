@@ -367,10 +367,7 @@ DROPPED: dict[str, tuple[DialectName, dict[str, Any], dict[str, Any]]] = {
     ),
     "a choice by the name of what the endpoint would run": (
         "messages",
-        {
-            "tools": [{"name": "sh"}, {"type": "bash_code_execution_20250825", "name": "x"}],
-            "tool_choice": "web_search",
-        },
+        {"tools": [{"name": "sh"}, {"type": "bash_code_execution_20250825", "name": "x"}], "tool_choice": "web_search"},
         {"tools": [{"name": "sh"}]},
     ),
     "a choice without tools": ("chat", {"tool_choice": {"type": "web_search_preview"}}, {}),

@@ -63,11 +63,7 @@ class Ended:
 
 
 async def lab(
-    socket: Path,
-    *arguments: str,
-    stdin: bytes | None = None,
-    python: str = sys.executable,
-    folder: Path | None = None,
+    socket: Path, *arguments: str, stdin: bytes | None = None, python: str = sys.executable, folder: Path | None = None
 ) -> Ended:
     """Run the command to its end, in a folder."""
     process = await start(

@@ -189,12 +189,7 @@ async def test_what_is_no_bounded_regular_file_is_not_sent(
     [
         (
             b"method: trees\ncomponents: depth, 0.01\n seeds, 0.002\nlimitations: few rows\nnext: text\n",
-            {
-                "method": "trees",
-                "components": "depth, 0.01\n seeds, 0.002",
-                "limitations": "few rows",
-                "next": "text",
-            },
+            {"method": "trees", "components": "depth, 0.01\n seeds, 0.002", "limitations": "few rows", "next": "text"},
         ),
         (b"**Method:** a\nfree text\n", {"method": "a\nfree text"}),
         (b"free text", {"remarks": "free text"}),

@@ -222,11 +222,7 @@ async def test_code_that_is_typed_is_sent_where_it_can_be_had(socket: Path, hand
     os.close(writer)
     assert (await python(socket, work, "-", stdin=reader)).status == 0
     os.close(reader)
-    assert [files.get("typed.py") for files in handler.files] == [
-        code.encode(),
-        (work / "fit.py").read_bytes(),
-        None,
-    ]
+    assert [files.get("typed.py") for files in handler.files] == [code.encode(), (work / "fit.py").read_bytes(), None]
 
 
 @pytest.mark.integration

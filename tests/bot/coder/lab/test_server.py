@@ -106,10 +106,7 @@ async def test_what_a_killed_bot_left_is_no_hindrance(tmp_path: Path, handler: R
         (b"\x00\xff\xfe\x80binary\n", "Invalid JSON"),
         (b"GET / HTTP/1.1\r\nHost: lab\r\n\r\n", "Invalid JSON"),
         (b"[" * 60_000 + b"\n", "Invalid JSON"),
-        (
-            b'{"command":"status","arguments":' + b'{"a":' * 10_000 + b"1" + b"}" * 10_000 + b"}\n",
-            "Invalid JSON",
-        ),
+        (b'{"command":"status","arguments":' + b'{"a":' * 10_000 + b"1" + b"}" * 10_000 + b"}\n", "Invalid JSON"),
         (b'{"command":"status","arguments":{},"files":' + b"9" * 60_000 + b"}\n", "Invalid JSON"),
         (b'{"command":"status","arguments":{},"files":NaN}\n', "files"),
         (b'{"command":"status","arguments":{},"files":{}}\n', "files"),

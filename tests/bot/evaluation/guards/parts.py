@@ -79,10 +79,7 @@ class Left:
 
     def write(self) -> "Left":
         rng = np.random.default_rng(self.node)
-        for name, labels in (
-            ("validation_predictions", self.ground.asked()),
-            ("submission", self.ground.truth),
-        ):
+        for name, labels in (("validation_predictions", self.ground.asked()), ("submission", self.ground.truth)):
             values = self.predict(labels, rng)
             if name == "submission" and self.test is not None:
                 values = self.test

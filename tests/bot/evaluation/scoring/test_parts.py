@@ -176,9 +176,7 @@ def twins(tmp_path_factory) -> tuple[Ground, Ground]:
     file = made[1].labels / "labels.csv"
     header, *rows = read(file)
     write(
-        file,
-        header,
-        ([id, 1 - int(y) if at in final_places(made[1].labels) else y] for at, (id, y) in enumerate(rows)),
+        file, header, ([id, 1 - int(y) if at in final_places(made[1].labels) else y] for at, (id, y) in enumerate(rows))
     )
     return made[0], made[1]
 

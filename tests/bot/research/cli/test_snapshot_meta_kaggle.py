@@ -66,10 +66,7 @@ def test_a_failure_is_shown_by_the_exit_status(tables: Path, tmp_path: Path) -> 
     assert result.exit_code == 1
     assert {
         competition["slug"]: competition["status"] for competition in json.loads(result.stdout)["competitions"]
-    } == {
-        "endless-cup": "failed",
-        "tiny-cup": "imported",
-    }
+    } == {"endless-cup": "failed", "tiny-cup": "imported"}
 
 
 @pytest.mark.parametrize(

@@ -146,10 +146,7 @@ def test_parameters_are_tried_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("grade", "sentence"),
-    [
-        (rmse, "the leaderboard implies maximize, but rmse implies minimize"),
-        (squared_with_a_twist, "contradiction"),
-    ],
+    [(rmse, "the leaderboard implies maximize, but rmse implies minimize"), (squared_with_a_twist, "contradiction")],
 )
 def test_a_board_in_the_other_order_is_a_contradiction(tmp_path: Path, grade: Grade, sentence: str) -> None:
     looked = search(tmp_path, AMOUNTS, [0], grade)
