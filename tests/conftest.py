@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from tests import needs
 from tests.installation import follow_pyproject
+from tests.warm_workers import warm_workers
 
 # Tests share the cores: threads that wait for one another by spinning take many times the processor time.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
@@ -93,6 +94,13 @@ def roomy_disk() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shutil, "disk_usage", usage)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def workers_that_begin_at_once() -> Iterator[None]:
+    """Half of a short test's processor time would be the imports of its workers."""
+    with warm_workers():
         yield
 
 

@@ -18,6 +18,12 @@ from state.errors import InfrastructureFailure, InvalidSubmission, SnapshotError
 from tests.bot.evaluation.parts import card, competition
 
 
+@pytest.fixture(autouse=True)
+def processes_of_their_own(monkeypatch):
+    """Workers as the bot starts them."""
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", asyncio.subprocess.create_subprocess_exec)
+
+
 @pytest.fixture
 async def worker():
     running = Worker(seconds=60)
@@ -128,15 +134,6 @@ async def test_memory_has_a_limit(data):
     with pytest.raises(InfrastructureFailure):
         await worker.grade(data, card(), data / "train.csv")
     await worker.aclose()
-
-
-def test_the_bots_own_process_loads_no_heavy_module():
-    code = (
-        "import sys, bot.evaluation.client.worker, bot.evaluation.metrics.registry, bot.evaluation.answers.board\n"
-        "print([m for m in ('pandas', 'numpy', 'sklearn', 'scipy', 'matplotlib', 'PIL') if m in sys.modules])"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
 
 
 def test_the_child_ends_when_the_bot_does():

@@ -129,13 +129,6 @@ def test_rows_of_one_time_stay_in_one_part(tmp_path):
     assert max(days[0]) < min(days[1]) and max(days[1]) < min(days[2])
 
 
-def test_randomly_mixed_times_are_not_split_by_time(tmp_path):
-    times = hours(300)
-    random.Random(0).shuffle(times)
-    layout = layout_of(tmp_path, [[t, 0, n] for n, t in enumerate(times[:200])], [[t, 0] for t in times[200:]])
-    assert split_rows(layout, 0, 1).kind == "stratified"
-
-
 def test_times_of_a_competition_without_a_test_table_are_the_samples(tmp_path):
     write(tmp_path / "train.csv", ["id", "y"], [[t, 1.5] for t in hours(100)])
     write(tmp_path / "sample_submission.csv", ["id", "y"], [[t, 0] for t in hours(20, 100)])
