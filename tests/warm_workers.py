@@ -66,13 +66,13 @@ class Server:
         """Start a program as `asyncio.create_subprocess_exec` does, but fork it where it is a worker."""
         if arguments[:3] != COMMAND:
             return await create_subprocess_exec(program, *arguments, **options)
-        if self._control is None:
-            self._begin()
+        self.begin()
         channel, its_channel = socket.socketpair()
         errors, its_errors = os.pipe()
         status, its_status = os.pipe()
         request = {"arguments": arguments[3:], "environment": options["env"], "folder": str(Path.cwd())}
         its_ends = (its_channel.detach(), its_errors, its_status)
+        assert self._control is not None
         socket.send_fds(self._control, [json.dumps(request).encode()], its_ends)
         for end in its_ends:
             os.close(end)
@@ -80,7 +80,10 @@ class Server:
         told = await _reader(status)
         return Child(int(await told.readline()), stdout, stdin, await _reader(errors), told)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Start the server, unless it was started before."""
+        if self._control is not None:
+            return
         self._control, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         environment = os.environ | one_thread | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
@@ -106,9 +109,11 @@ async def _reader(end: int) -> asyncio.StreamReader:
 
 
 @contextmanager
-def warm_workers() -> Iterator[None]:
-    """Have the workers of this process forked while this lasts."""
+def warm_workers(*, at_once: bool = False) -> Iterator[None]:
+    """Have the workers of this process forked while this lasts; its own forks share a server that is started `at_once`."""
     server = Server()
+    if at_once:
+        server.begin()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(asyncio, "create_subprocess_exec", server.start)
         yield

@@ -33,6 +33,7 @@ from tests.bot.engine.blended import score
 from tests.bot.engine.parts import RUN, opened_on
 from tests.chaos.doomed import Doom, forked
 from tests.tiny_snapshot import write_tiny
+from tests.warm_workers import warm_workers
 
 _WRONG = (2.0, 2.05, 2.1)
 """How wrong the script of each node is: their blend is better than each."""
@@ -105,4 +106,5 @@ def main(folder: Path, lives: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    with warm_workers(at_once=True):
+        main(Path(sys.argv[1]), sys.argv[2:])

@@ -16,7 +16,7 @@ import pytest
 from markupsafe import escape
 
 from tests import needs
-from tests.bot.replay.conftest import Bot, bot, results
+from tests.bot.replay.conftest import Bot, begin_quickly, bot, results
 from tests.hostile.community.gullible import MARK, Gullible, GullibleCoder
 from tests.hostile.community.posts import Surroundings, hostile_posts, write_hostile
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
@@ -102,6 +102,7 @@ def replayed(bot: Bot, seen: Witness, model: Gullible, *options: object) -> dict
     snapshot = write_hostile(seen.place / "snapshots" / "tiny-table", list(model.posts.values()))
     shutil.copy(snapshot / "data/sample_submission.csv", seen.place / "submission.csv")
     with pytest.MonkeyPatch.context() as patch, ScriptedEndpoint(seen.model(model)) as endpoint:
+        begin_quickly(patch)
         patch.setenv("OPENAI_BASE_URL", endpoint.url)
         patch.setenv("PLANTED_TOKEN", seen.token)
         more = ("--model", "openai:scripted", "--sandbox", "bubblewrap", "--json")

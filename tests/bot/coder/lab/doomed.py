@@ -12,6 +12,7 @@ from pathlib import Path
 from sandbox.leftovers import find_orphaned_resources
 from tests.bot.coder.lab.forty import forty_turns
 from tests.chaos.doomed import Doom, forked
+from tests.warm_workers import warm_workers
 
 
 async def _live(folder: Path, name: str) -> None:
@@ -30,7 +31,8 @@ def _begin(folder: Path, name: str, life: str) -> None:
 
 if __name__ == "__main__":
     place, name, *lives = sys.argv[1:]
-    for life in lives:
-        status = forked(partial(_begin, Path(place), name, life))
-        if status != (-signal.SIGKILL if " " in life else 0):
-            sys.exit(f"{life}: its exit status is {status}")
+    with warm_workers(at_once=True):
+        for life in lives:
+            status = forked(partial(_begin, Path(place), name, life))
+            if status != (-signal.SIGKILL if " " in life else 0):
+                sys.exit(f"{life}: its exit status is {status}")
