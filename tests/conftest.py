@@ -31,10 +31,12 @@ LONGEST = (
     "tests/bot/replay/test_environment_replay.py",
     "tests/bot/research/bench/test_bench_runs.py",
     "tests/bot/coder/lab/test_forty_turns.py",
+    "tests/bot/simulator/test_coder_check.py",
     "tests/bot/replay/",
     "tests/chaos/",
     "tests/scrapers/kaggle/polling/",
     "tests/bot/cli/",
+    "tests/bot/daemon/",
     "tests/bot/submission/",
 )
 """What takes minutes, and folders whose tests are whole runs or wait for a clock."""

@@ -113,6 +113,7 @@ def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(bot, s
     assert bot("audit", result["run"]).exit_code == 0
 
 
+@pytest.mark.trial
 @pytest.mark.usefixtures("light")
 def test_a_run_without_steps_moves_its_clock_with_the_time(bot, snapshot, monkeypatch) -> None:
     answers = StreamAnswers()
