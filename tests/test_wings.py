@@ -58,19 +58,8 @@ def test_agents_are_the_cores_and_groups_have_its_commands_alone(core: Path) -> 
 
 def test_a_fleet_and_a_rehearsal_are_refused_with_what_to_do(core: Path, tmp_path: Path) -> None:
     tiny = write_tiny(tmp_path / "tiny-table")
-    done = bot(
-        core,
-        "replay",
-        tiny,
-        "--model",
-        "builtin",
-        "--sandbox",
-        "process",
-        "--fleet",
-        "auto",
-        "--out",
-        tmp_path / "runs",
-    )
+    options = ("--model", "builtin", "--sandbox", "process", "--fleet", "auto", "--out", tmp_path / "runs")
+    done = bot(core, "replay", tiny, *options)
     assert done.returncode == 2
     assert "'fleet' (bot.placement) is not installed" in done.stderr
 

@@ -66,19 +66,8 @@ def bot_at_work(place: Path, name: str, sandbox: str) -> Iterator[subprocess.Pop
 
 
 def command_for(place: Path, name: str, sandbox: str) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "bot",
-        "replay",
-        str(place / "tiny"),
-        "--coder",
-        "script",
-        "--sandbox",
-        sandbox,
-        "--out",
-        str(place / name),
-    ]
+    options = f"--coder script --sandbox {sandbox} --out {place / name}"
+    return [sys.executable, "-m", "bot", "replay", str(place / "tiny"), *options.split()]
 
 
 def processes(token: str) -> list[psutil.Process]:

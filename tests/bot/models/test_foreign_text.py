@@ -56,31 +56,9 @@ EVIL = (
     f"```\n{HEADING}\n{ORDER}\n```"
 )
 OURS = {
-    "action",
-    "direction",
-    "kind",
-    "draft",
-    "code",
-    "codebase",
-    "earlier",
-    "memory",
-    "plan",
-    "notes",
-    "attempt",
-    "view",
-    "python",
-    "packages",
-    "remaining",
-    "board",
-    "start",
-    "ensemble_gaps",
-    "knowledge",
-    "review",
-    "substeps",
-    "known_metrics",
-    "known_topics",
-    "arrays",
-    "better",
+    *("action", "direction", "kind", "draft", "code", "codebase", "earlier", "memory", "plan", "notes"),
+    *("attempt", "view", "python", "packages", "remaining", "board", "start", "ensemble_gaps", "knowledge"),
+    *("review", "substeps", "known_metrics", "known_topics", "arrays", "better"),
 }
 """What the engine or the model itself has written, or the owner; knowledge is quoted where it is found."""
 FENCE = re.compile(r'<(\w+) [^<>]*quote="([0-9a-f]{12})">\n.*?\n</\1 \2>', re.DOTALL)

@@ -298,20 +298,9 @@ def test_ctrl_c_ends_in_order_and_keeps_the_best_so_far(tiny: Path, tmp_path: Pa
         return slow if isinstance(reply, Reply) else reply
 
     with ScriptedEndpoint(sleepy) as endpoint:
-        command = [
-            sys.executable,
-            "-m",
-            "bot",
-            "replay",
-            str(tiny),
-            "--model",
-            "openai:x",
-            "--steps",
-            "3",
-            "--no-community",
-        ]
+        options = "--model openai:x --steps 3 --no-community --sandbox process --json"
         process = subprocess.Popen(
-            [*command, "--sandbox", "process", "--json"],
+            [sys.executable, "-m", "bot", "replay", str(tiny), *options.split()],
             cwd=tmp_path,
             env={**os.environ, "OPENAI_BASE_URL": endpoint.url},
             stdout=subprocess.PIPE,
