@@ -20,8 +20,11 @@ from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, Lease, Limits
 from sandbox.leases import Leases
 from sandbox.locks import try_lock
+from tests.bot.replay.conftest import light
 from tests.sandbox.fake_nvml import FakeGpu, FakeNvml
 from tests.tiny_snapshot import write_tiny
+
+__all__ = ["light"]
 
 
 def a_request(seconds: float) -> ExecutionRequest:
@@ -136,6 +139,7 @@ def test_what_waiting_has_used_up_is_not_given_again(tmp_path: Path, left: float
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("light")
 def test_a_run_waits_for_the_gpu_that_another_bot_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOT_LEASES", str(tmp_path / "leases"))
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-a")))
