@@ -13,7 +13,7 @@ import sys
 import tempfile
 from asyncio.subprocess import create_subprocess_exec
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,28 +31,19 @@ LIBRARIES = ("bot.report.page", "scipy.optimize", "scipy.stats", "sklearn.ensemb
 class Child:
     """As much of `asyncio.subprocess.Process` as a worker's parent uses."""
 
-    def __init__(
-        self,
-        pid: int,
-        stdout: asyncio.StreamReader,
-        stdin: asyncio.StreamWriter,
-        stderr: asyncio.StreamReader,
-        status: asyncio.StreamReader,
-    ) -> None:
-        self.pid, self.stdout, self.stdin, self.stderr = pid, stdout, stdin, stderr
+    def __init__(self, pid: int, stdin: asyncio.StreamWriter, *readers: asyncio.StreamReader) -> None:
+        self.pid, self.stdin = pid, stdin
+        self.stdout, self.stderr, status = readers
         self.returncode: int | None = None
         self._ended = asyncio.create_task(self._watch(status))
 
     async def wait(self) -> int | None:
         """Return the exit status once it has ended."""
         await asyncio.shield(self._ended)
-        if self.stdin.is_closing():
-            with suppress(ConnectionError):
-                await self.stdin.wait_closed()
         return self.returncode
 
     async def _watch(self, status: asyncio.StreamReader) -> None:
-        self.returncode = int(await status.readline() or -signal.SIGKILL)
+        self.returncode = int(await status.read() or -signal.SIGKILL)
 
 
 class Server:
@@ -67,18 +58,16 @@ class Server:
         if arguments[:3] != COMMAND:
             return await create_subprocess_exec(program, *arguments, **options)
         self.begin()
-        channel, its_channel = socket.socketpair()
-        errors, its_errors = os.pipe()
-        status, its_status = os.pipe()
+        pipes = [os.pipe() for _ in range(4)]
+        (its_stdin, stdin), *others = pipes
+        its_ends = (its_stdin, *(write for _, write in others))
         request = {"arguments": arguments[3:], "environment": options["env"], "folder": str(Path.cwd())}
-        its_ends = (its_channel.detach(), its_errors, its_status)
         assert self._control is not None
         socket.send_fds(self._control, [json.dumps(request).encode()], its_ends)
         for end in its_ends:
             os.close(end)
-        stdout, stdin = await asyncio.open_connection(sock=channel, limit=options["limit"])
-        told = await _reader(status)
-        return Child(int(await told.readline()), stdout, stdin, await _reader(errors), told)
+        readers = [await _reader(read, options["limit"]) for read, _ in others]
+        return Child(int(await readers[-1].readline()), await _writer(stdin), *readers)
 
     def begin(self) -> None:
         """Start the server, unless it was started before."""
@@ -101,11 +90,16 @@ class Server:
             self._process.wait()
 
 
-async def _reader(end: int) -> asyncio.StreamReader:
-    reader = asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(reader)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(end, "rb"))
+async def _reader(end: int, limit: int) -> asyncio.StreamReader:
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(end, "rb"))
     return reader
+
+
+async def _writer(end: int) -> asyncio.StreamWriter:
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(end, "wb"))
+    return asyncio.StreamWriter(transport, protocol, None, loop)
 
 
 @contextmanager
@@ -129,7 +123,7 @@ def serve(control: socket.socket) -> None:
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        request, ends, _, _ = socket.recv_fds(control, 1 << 16, 3)
+        request, ends, _, _ = socket.recv_fds(control, 1 << 16, 4)
         if not request:
             return
         if os.fork() == 0:
@@ -140,21 +134,21 @@ def serve(control: socket.socket) -> None:
             os.close(end)
 
 
-def _watch(request: dict[str, Any], channel: int, errors: int, status: int) -> None:
+def _watch(request: dict[str, Any], stdin: int, stdout: int, stderr: int, status: int) -> None:
     """Fork a worker; write its number, and its exit status once it has ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if (pid := os.fork()) == 0:
         os.setsid()
-        for number, end in enumerate((channel, channel, errors)):
+        for number, end in enumerate((stdin, stdout, stderr)):
             os.dup2(end, number)
-        for end in (channel, errors, status):
+        for end in (stdin, stdout, stderr, status):
             os.close(end)
         os.chdir(request["folder"])
         os.environ.clear()
         os.environ.update(request["environment"])
         tempfile.tempdir, sys.argv[1:] = None, request["arguments"]
         runpy.run_module(COMMAND[-1], run_name="__main__", alter_sys=True)
-    for end in (channel, errors):
+    for end in (stdin, stdout, stderr):
         os.close(end)
     os.write(status, f"{pid}\n".encode())
     os.write(status, f"{os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}\n".encode())
