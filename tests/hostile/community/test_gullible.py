@@ -102,7 +102,6 @@ def replayed(bot: Bot, seen: Witness, model: Gullible, *options: object) -> dict
     snapshot = write_hostile(seen.place / "snapshots" / "tiny-table", list(model.posts.values()))
     shutil.copy(snapshot / "data/sample_submission.csv", seen.place / "submission.csv")
     with pytest.MonkeyPatch.context() as patch, ScriptedEndpoint(seen.model(model)) as endpoint:
-        begin_quickly(patch)
         patch.setenv("OPENAI_BASE_URL", endpoint.url)
         patch.setenv("PLANTED_TOKEN", seen.token)
         more = ("--model", "openai:scripted", "--sandbox", "bubblewrap", "--json")
@@ -112,7 +111,8 @@ def replayed(bot: Bot, seen: Witness, model: Gullible, *options: object) -> dict
     return result
 
 
-def test_scripts_that_obey_posts_change_nothing_and_bring_nothing_out(bot: Bot, tmp_path: Path) -> None:
+def test_scripts_that_obey_posts_change_nothing_and_bring_nothing_out(bot: Bot, tmp_path: Path, monkeypatch) -> None:
+    begin_quickly(monkeypatch)
     with witness(tmp_path) as seen:
         model = Gullible(hostile_posts(seen.around))
         result = replayed(bot, seen, model, "--coder", "script", "--steps", 10)
