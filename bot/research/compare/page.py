@@ -27,8 +27,7 @@ _OUTCOMES: Columns = (
 )
 _SPENDING: Columns = (
     ("runs", lambda row: str(row.runs)),
-    ("not its own", lambda row: row.not_its_own),
-    ("time", lambda row: duration(row.seconds)),
+    ("time", lambda row: duration(row.seconds).replace(" s", "\N{NO-BREAK SPACE}s")),
     (
         "time to bronze",
         lambda row: f"{duration(row.seconds_to_bronze)} ({row.bronze} of {row.runs})" if row.bronze else NO_VALUE,

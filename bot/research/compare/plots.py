@@ -117,10 +117,8 @@ def difference_chart(comparison: Comparison) -> Chart | None:
         return None
     values = [0.0, *(value for pair in pairs for value in _values(pair))]
     margin = 0.06 * (max(values) - min(values)) or 0.01
-    label = "difference in % of teams beaten (above 0: the first is ahead)"
-    x_axis = Axis(
-        min(values) - margin, max(values) + margin, label, lambda value: f"{value:+g}" if value else "0", unit=0.01
-    )
+    low, high, label = min(values) - margin, max(values) + margin, "percentage points of teams beaten"
+    x_axis = Axis(low, high, label, lambda value: f"{value:+g}" if value else "0", unit=0.01)
     names = [f"{comparison.title(pair.first)} over {comparison.title(pair.second)}" for pair in pairs]
     rows = [(-float(number), name) for number, name in enumerate(names)]
     y_axis = Axis(rows[-1][0] - 0.5, 0.5, names=rows)
@@ -133,8 +131,9 @@ def difference_chart(comparison: Comparison) -> Chart | None:
         notes = [f"{name}: {points(value)}" for name, value in difference.by_competition.items()]
         series.append(Series("", "good", dots, notes=notes))
         series.append(Series("", kind, [(difference.mean, row)], glyph="◆", notes=[_note(pair)]))
-    title = f"{comparison.title(comparison.leader)} and the others, in % of teams beaten (as in the table of pairs)"
-    return Chart(title, x_axis, y_axis, series, height=70 + _ROW * len(pairs), room=(260, 26, 14, 42))
+    title = f"{comparison.title(comparison.leader)} and the others, in percentage points of teams beaten"
+    left = min(10 * max(map(len, names)) + 12, 420)
+    return Chart(title, x_axis, y_axis, series, height=70 + _ROW * len(pairs), room=(left, 26, 14, 42))
 
 
 def _values(pair: Pair) -> Sequence[float]:

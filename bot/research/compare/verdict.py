@@ -92,5 +92,6 @@ def _size(pair: Pair) -> str:
 
 
 def _certainty(pair: Pair) -> str:
-    within, competitions = interval(pair.win_rate), plural(pair.win_rate.competitions, "competition")
-    return f"{f'95% interval {within}' if within else competitions}, p {percentage(pair.chance, '= ')}"
+    if within := interval(pair.win_rate):
+        return f"95% interval {within}, p {percentage(pair.chance, '= ')}"
+    return f"{plural(pair.win_rate.competitions, 'competition')}, too few for an interval"

@@ -14,6 +14,7 @@ from state.errors import ConfigurationError, UsageError
 from tests.bot.replay.conftest import Bot, bot
 from tests.bot.report.test_browser import HOSTILE, opened, served
 from tests.bot.research.compare.simulated import bench, result, runs_of, write
+from tests.browser import browser
 
 __all__ = ["bot"]
 
@@ -84,6 +85,21 @@ def test_a_hostile_comparison_is_quiet_in_a_browser(tmp_path: Path) -> None:
     assert asked == ["/page.html"]
     assert messages == []
     assert "comind is ahead of aide" in document
+
+
+@pytest.mark.integration
+def test_its_tables_and_charts_fit_a_phone(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(render(compare(bench(SKILLS, random.Random(1)))))
+    with browser(tmp_path / "profile") as tab:
+        tab.shape(390, 844)
+        tab.open((tmp_path / "page.html").as_uri())
+        assert tab.run("document.documentElement.scrollHeight") <= 3 * 844
+        tab.run("document.querySelectorAll('section > details').forEach(one => one.open = true)")
+        assert tab.run("document.documentElement.scrollWidth") <= 390
+        boxes = "[...document.querySelectorAll('#agents .wide, #pairs .wide, #competitions .wide')]"
+        assert tab.run(f"{boxes}.filter(box => box.scrollWidth > box.clientWidth).length") == 0
+        texts = "[...document.querySelectorAll('svg text')].map(text => text.getBoundingClientRect())"
+        assert tab.run(f"{texts}.every(text => text.left >= 0 && text.right <= 390)")
 
 
 def test_the_command_prints_at_most_80_columns_and_writes_what_it_is_asked_to(bot: Bot, tmp_path: Path) -> None:
