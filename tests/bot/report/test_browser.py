@@ -12,6 +12,7 @@ import pytest
 
 from bot.report.page import write_report
 from tests.bot.report.finished_runs import FakeRun, write_run
+from tests.browser import browser
 from tests.needs import chromium
 
 FLAGS = (
@@ -63,3 +64,16 @@ def test_a_hostile_page_is_quiet_in_a_browser(tmp_path: Path):
         _, heard = opened(f"{address}/control.html", tmp_path / "two")
     assert any("heard" in line for line in heard), "an error would have been noticed"
     assert "/asked" in asked, "a request would have been noticed"
+
+
+@pytest.mark.integration
+def test_it_fits_a_phone_in_three_screens_and_its_tables_have_no_tall_rows(tmp_path: Path) -> None:
+    write_report(folder := write_run(tmp_path / "run", FakeRun(nodes=20)))
+    with browser(tmp_path / "profile") as tab:
+        tab.shape(390, 844)
+        tab.open((folder / "report.html").as_uri())
+        assert tab.run("document.documentElement.scrollWidth") <= 390
+        assert tab.run("document.documentElement.scrollHeight") <= 3 * 844
+        tab.run("document.querySelectorAll('section > details').forEach(one => one.open = true)")
+        heights = "[...document.querySelectorAll('#nodes tr, #spent tr')].map(row => row.offsetHeight)"
+        assert max(tab.run(heights)) < 120, "a column of text is a word wide"

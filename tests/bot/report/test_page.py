@@ -270,7 +270,7 @@ def test_a_run_without_guards_says_that_none_has_passed(usual: Page) -> None:
 
 
 def test_a_page_begins_with_the_answers_and_the_picture(usual: Page) -> None:
-    order = ("How good", "How sure", "Why it won", "What next", "Files", "On the leaderboard", "The run Agent")
+    order = ("How good", "How sure", "Why it won", "What next", "Files", "On the leaderboard", "The run Clock")
     places = [usual.prose.index(words) for words in order]
     assert places == sorted(places)
 
