@@ -73,8 +73,9 @@ class DaemonView:
         yield Text("last events", style="bold")
         # Of the date and time, the time is enough.
         log = [f"{line[11:19]} {line.partition(' ')[2]}" if "T" in line[:11] else line for line in self._log.lines]
+        suffix = f" competition={next(iter(slugs))}" if len(slugs := self._settings.competitions) == 1 else ""
         for line in log[len(lines) + 1 - options.max_height :]:
-            yield Text(line, no_wrap=True, overflow="ellipsis")
+            yield Text(line.removesuffix(suffix), no_wrap=True, overflow="ellipsis")
 
     def _competitions(self, store: Store) -> Iterator[RenderableType]:
         settings = self._settings

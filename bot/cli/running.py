@@ -1,8 +1,12 @@
 """Running replays one after another, and printing their results, for `bot replay` and `bot resume`."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import TextWrapper
 
 import typer
 from pydantic_core import to_jsonable_python
@@ -84,9 +88,9 @@ def report(outcomes: Sequence[RunOutcome], *, json: bool) -> None:
     if not json:
         if rows := [_row(o.result) for o in outcomes if isinstance(o.result, Failed) or not o.result.own_data]:
             print_table(_COLUMNS, rows)
-        for outcome in outcomes:
-            for line in _lines(outcome):
-                typer.echo(line)
+        wrapper = TextWrapper(get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+        for line in chain.from_iterable(map(_lines, outcomes)):
+            typer.echo(wrapper.fill(line) if sys.stdout.isatty() else line)
     raise typer.Exit(max(status_of(o.result) for o in outcomes))
 
 

@@ -16,7 +16,7 @@ from bot.status.site import Posts
 from bot.status.status import CompetitionStatus, DaemonStatus
 from state.words import moment, plural
 
-COLUMNS = ("competition", "state", "ends in", "rank", "best", "nodes", "sent\ntoday", "spent\ntoday")
+COLUMNS = ("competition", "state", "ends in", "rank", "best\nscore", "nodes", "submitted\ntoday", "spent\ntoday")
 _WIDTH = 80
 """Most characters of a line."""
 _PARTS = {
@@ -125,8 +125,8 @@ def work_lines(status: CompetitionStatus, now: datetime, poll_seconds: float) ->
     for account in status.accounts if status.run is not None else ():
         if account.level == "competition":
             yield from _wrapped("spent", _spending(account))
-    poll = f"read Kaggle ({f'in {_span(poll_seconds)}' if poll_seconds else 'due'})"
-    yield from _wrapped("next", ", ".join([poll, *([_due(status.next, now)] if status.next else [])]))
+    due, poll = _due(status.next, now), f"read Kaggle ({f'in {_span(poll_seconds)}' if poll_seconds else 'due'})"
+    yield from _wrapped("next", due if "read Kaggle" in due else f"{poll}, {due}" if status.next else poll)
 
 
 def _state(status: CompetitionStatus, now: datetime, problems: Collection[str], *, running: bool) -> Iterator[str]:
@@ -212,7 +212,7 @@ def _doing(work: Doing, now: datetime | None) -> str:
 def _submissions(status: CompetitionStatus) -> str:
     counts = status.submissions
     unused = "unknown number left" if counts.left_today is None else f"{counts.left_today} left today"
-    parts = [f"{counts.today} today, {unused}, {counts.all} in all", f"last public score {number(counts.last_score)}"]
+    parts = [f"{counts.today} today, {unused}, {counts.all} in total", f"last public score {number(counts.last_score)}"]
     if (unconfirmed := counts.open - len(status.pending)) > 0:
         parts.append(f"{unconfirmed} not confirmed yet")
     if status.pending:
@@ -232,7 +232,7 @@ def _rank(status: CompetitionStatus, now: datetime) -> str:
 
 
 def _spending(account: Account) -> str:
-    name = {"competition": "in all", "competition day": "today", "run": "this run"}.get(account.level, account.name)
+    name = {"competition": "in total", "competition day": "today", "run": "this run"}.get(account.level, account.name)
     executions = account.figures[Kind.EXECUTIONS]
     run = f"{plural(round(executions.spent), 'execution')}{_cap_words(executions, '{:.0f}')}"
     return f"{name}: {_money(account)}, {_tokens(account)}, {run}"

@@ -96,7 +96,7 @@ class Blending:
             seconds, score = sum(tree[parent].seconds for parent in parents), execution.value
             recipe = blended.recipe
             calibrated = f"; calibrated by {', '.join(recipe.calibration)}" if recipe.calibration else ""
-            plan = f"Blend of {members_in_words(recipe.weights)}, combined by {recipe.space}{calibrated}."
+            plan = f"Ensemble of {members_in_words(recipe.weights)}, combined by {recipe.space}{calibrated}."
             with context.store.write() as tx:
                 create_node(tx, context.run_id, id=node, action="ensemble", parents=parents, plan=plan)
                 if refusal is None:
@@ -155,7 +155,7 @@ class Blending:
                 noise=score.std_error,
                 gain=None if gain is None else gain.value,
                 gain_error=None if gain is None else gain.std_error,
-                sentence=f"the blend of {members_in_words(recipe.weights)} scores {score.value:.6g}",
+                sentence=f"the ensemble of {members_in_words(recipe.weights)} scores {score.value:.6g}",
             )
         return BlendFit(blended, candidates)
 

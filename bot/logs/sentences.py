@@ -28,7 +28,7 @@ _SENTENCES = {
     "node.created": "node {node}: {action}",
     "node.restarted": "restarting node {node}",
     "node.ended": "node {node} is {status}, score {score}",
-    "execution.started": "{execution} started on the {view} view",
+    "execution.started": "{execution} started",
     "execution.ended": "{execution} ended: {reason} after {seconds} s",
     "blend.fitted": "{sentence}",
     "guards.found": "guard warning: {sentence}",

@@ -12,7 +12,7 @@ from tests.bot.status import parts
 from tests.bot.status.parts import SPOOKY
 
 TOML = f"[daemon]\ndir = 'state'\n\n[web]\nenabled = true\n\n[competitions.{SPOOKY}]\nsubmit = true\n"
-LINE = "2026-11-20T09:00:00.123456Z info     node 7: draft competition=spooky\n"
+LINE = f"2026-11-20T09:00:00.123456Z info     node 7: draft competition={SPOOKY}\n"
 
 
 def console() -> tuple[Console, io.StringIO]:
@@ -40,7 +40,8 @@ def test_it_shows_competitions_what_they_do_and_wait_for_the_last_events_and_the
         "Ctrl-C stops the bot",
     ):
         assert words in text
-    assert "next      read Kaggle (" in text and "spent     in all: $1.00" in text
+    assert "node 7: draft competition" not in text, "the only competition is not named in each line"
+    assert "next      read Kaggle (" in text and "spent     in total: $1.00" in text
 
 
 def test_it_fits_a_terminal_of_80_columns_and_24_rows() -> None:

@@ -48,7 +48,7 @@ async def test_a_blend_that_beats_all_scripts_becomes_one_node_that_is_considere
                 considered = session.exec(select(Event.node).where(Event.type == "submission.considered")).all()
                 notices = session.exec(select(Notification).where(Notification.kind == "run.best")).all()
             assert considered[0] == blend.id
-            assert any("Blend of nodes" in one.body for one in notices)
+            assert any("Ensemble of nodes" in one.body for one in notices)
 
 
 @pytest.mark.integration

@@ -54,7 +54,7 @@ async def test_all_competitions_are_shown_with_rank_scores_money_and_trouble(own
     assert f"accept the rules of {NOMAD}" in problems
     assert f"Abandoned after repeated failures: 1 task ( learn of {SPOOKY} )" in problems
     assert "The daemon is not running" in problems and "daemon stopped" in shown
-    assert problems.index(f"1 file of {SPOOKY} to approve") < problems.index("accept the rules")
+    assert problems.index(f"1 submission to {SPOOKY} to approve") < problems.index("accept the rules")
     assert '<path class="steps"' in page.text
 
 
@@ -69,7 +69,7 @@ async def test_one_competition_is_shown_with_all_that_is_known(owner: httpx2.Asy
     assert "Count letters beside words." in text(page, "ideas") and "message/71 Which words tell?" in text(
         page, "ideas"
     )
-    assert "confirmed" in text(page, "submissions") and "held" in text(page, "submissions")
+    assert "confirmed" in text(page, "submissions") and "awaiting approval" in text(page, "submissions")
     assert "look at punctuation" in text(page, "steering") and "read by the planner" in text(page, "steering")
     assert "node 5 is failed" in text(page, "events")
 

@@ -36,7 +36,9 @@ def test_agents_without_a_difference_are_level() -> None:
     found = compare(
         runs_of([result(name, agent, 0, score) for name in ("wine", "beer") for agent, score in same.items()])
     )
-    assert verdict(found) in [f"{a} is level with {b} (2 competitions, too few for an interval)." for a, b in permutations(same)]
+    assert verdict(found) in [
+        f"{a} is level with {b} (2 competitions, too few for an interval)." for a, b in permutations(same)
+    ]
 
 
 def test_the_agent_that_is_ahead_over_common_runs_is_named_first_whatever_the_order_of_the_rows() -> None:
