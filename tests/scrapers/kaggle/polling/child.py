@@ -68,5 +68,5 @@ async def _settle(poller: Poller, slug: str, clock: FastClock) -> None:
     while True:
         await clock.sleep(3600.0)
         cycle = await poller.cycle(slug)
-        if set(cycle.finished) >= _LISTS and not cycle.failed and not cycle.news:
+        if set(cycle.finished) >= _LISTS and not cycle.failed and not cycle.news.ids_by_kind:
             return
