@@ -122,12 +122,12 @@ def test_a_lab_finds_the_knowledge_that_its_clock_allows_and_the_audit_covers_it
     shown = result["knowledge"]
     assert (shown["shown"], shown["younger"]) == ("clock", 0)
     assert "trees-before-networks-on-tables" not in shown["entries"], "it is younger than the competition"
-    assert "ordered-target-encoding" in shown["entries"]
+    assert len(shown["entries"]) > 5
     ((task, seen),) = [
         (conversation[1]["content"], conversation[3]["content"]) for conversation in second_turns(result)
     ]
     assert f"lists {len(shown['entries'])} short files" in task
-    assert "ordered-target-encoding.md" in seen
+    assert all(f"{entry}.md" in seen for entry in shown["entries"])
     assert "Read-only file system" in seen
     assert bot("audit", result["run"]).exit_code == 0
 
