@@ -30,12 +30,12 @@ LIMITS = {
     "lines of bot": 64_268,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
     # Comparisons that a plan names, by the agents' own work, with the competitions that a difference needs.
-    "lines of bot/research": 8_415,
-    "lines of bot/simulator": 5_675,
-    "lines of sandbox": 7_703,
-    "lines of scrapers": 10_090,
+    "lines of bot/research": 8_371,
+    "lines of bot/simulator": 5_647,
+    "lines of sandbox": 7_678,
+    "lines of scrapers": 9_992,
     "lines of state": 4_938,
-    "names that do not say what they hold": 119,
+    "names that do not say what they hold": 114,
     "public names of more than one class": 0,
     "classes with a field for a score": 37,
     "JSON paths in SQL outside of state": 1,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field
+from pydantic import AfterValidator, Field
 
 from sandbox import SandboxDescription
 from state.closed_model import ClosedModel
@@ -205,8 +205,8 @@ class ChosenCoder(ClosedModel):
     """Who works on a run's drafts."""
 
     labs: bool = Field(default=False, description="work on drafts in labs instead of with single scripts")
-    agent: OwnCoder | None = Field(default=None, validation_alias=AliasChoices("agent", "own"))
-    """The owner's, which older runs call `own`; None: the bot's shell coder."""
+    agent: OwnCoder | None = None
+    """The owner's; None: the bot's shell coder."""
 
 
 def choose_coder(

@@ -91,7 +91,6 @@ def test_what_an_agent_never_has_is_no_ablation_of_it() -> None:
 def test_a_coding_agent_of_the_owners_is_another_contender_where_it_works() -> None:
     own = {"labs": True, "agent": {"name": "codex", "model": "m", "command": "codex", "dialect": "responses"}}
     assert variant_of(settings(chosen_coder=own)) == ("codex",)
-    assert settings(chosen_coder={"labs": True, "own": own["agent"]}) == settings(chosen_coder=own), "of an older run"
     assert variant_of(settings("solo", chosen_coder=own)) == ("codex",)
     assert variant_of(settings("aide", chosen_coder=own)) == ()
     assert variant_of(apply_ablations(settings(chosen_coder=own), ["no-labs"])) == ("no-labs",)
