@@ -63,7 +63,10 @@ async def test_one_competition_is_shown_with_all_that_is_known(owner: httpx2.Asy
     page = await owner.get(f"/competition/{SPOOKY}")
     assert "node 4 : improve, runs on the hold-out view , when the daemon stopped" in text(page, "working")
     assert "The daemon is not running" in text(page, "standing")
-    assert "Submit node 3 (" in text(page, "pending") and "it is the best so far" in text(page, "pending")
+    assert "read Kaggle (in progress)" in text(page, "working")
+    assert "Submit node 3 (refitted on all data)" in text(page, "pending") and "it is the best so far" in text(
+        page, "pending"
+    )
     assert "4 improve" in text(page, "tree") and "Draft 1: Letters" not in text(page, "tree")
     assert "84 of 1,241" in text(page, "board")
     assert "Count letters beside words." in text(page, "ideas") and "message/71 Which words tell?" in text(
