@@ -14,7 +14,7 @@ from tests.bot.daemon.rehearsing import Rehearsal, wait_for
 
 SPEED = 86_400 / float(os.environ.get("BOT_LAB_DAY_SECONDS", "30"))
 """A day is to have room for two labs."""
-DAYS = 1
+DAYS = 2
 
 
 def labs_by_day(it: Rehearsal) -> Counter[str]:
