@@ -112,7 +112,7 @@ def test_a_competition_whose_answers_have_other_names_is_graded_by_its_own_grade
     mine.write_text("id,prediction\n" + "".join(f"{id},{true + 0.25}\n" for id, true, _ in rows[::-1]))
     graded = bot("grade", snapshot, mine, "--json")
     assert json.loads(graded.stdout)["score"] == pytest.approx(0.25)
-    options = ("--model", "builtin", "--steps", 1, "--time", "2m", "--sandbox", "process", "--json")
+    options = ("--model", "builtin", "--steps", 2, "--time", "2m", "--sandbox", "process", "--json")
     done = bot("replay", snapshot, *options)
     (result,) = results(done)
     assert result["valid_submission"] and "cannot score this view" in result["self_reported"]
