@@ -15,7 +15,7 @@ from asyncio.subprocess import create_subprocess_exec
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -52,12 +52,16 @@ class Server:
     def __init__(self) -> None:
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._pipes: list[tuple[asyncio.AbstractEventLoop, asyncio.BaseTransport, IO[bytes]]] = []
+        self._left_open: list[asyncio.BaseTransport] = []
+        """Of loops that have ended; one that is deleted before it is closed warns of that."""
 
     async def start(self, program: str, *arguments: str, **options: Any) -> Any:
         """Start a program as `asyncio.create_subprocess_exec` does, but fork it where it is a worker."""
         if arguments[:3] != COMMAND:
             return await create_subprocess_exec(program, *arguments, **options)
         self.begin()
+        self._close_pipes_of_ended_loops()
         pipes = [os.pipe() for _ in range(4)]
         (its_stdin, stdin), *others = pipes
         its_ends = (its_stdin, *(write for _, write in others))
@@ -66,8 +70,8 @@ class Server:
         socket.send_fds(self._control, [json.dumps(request).encode()], its_ends)
         for end in its_ends:
             os.close(end)
-        readers = [await _reader(read, options["limit"]) for read, _ in others]
-        return Child(int(await readers[-1].readline()), await _writer(stdin), *readers)
+        readers = [await self._reader(read, options["limit"]) for read, _ in others]
+        return Child(int(await readers[-1].readline()), await self._writer(stdin), *readers)
 
     def begin(self) -> None:
         """Start the server, unless it was started before."""
@@ -88,18 +92,26 @@ class Server:
         if self._control is not None and self._process is not None:
             self._control.close()
             self._process.wait()
+        self._close_pipes_of_ended_loops()
 
+    async def _reader(self, end: int, limit: int) -> asyncio.StreamReader:
+        loop, reader, pipe = asyncio.get_running_loop(), asyncio.StreamReader(limit), os.fdopen(end, "rb", 0)
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        self._pipes.append((loop, transport, pipe))
+        return reader
 
-async def _reader(end: int, limit: int) -> asyncio.StreamReader:
-    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(end, "rb"))
-    return reader
+    async def _writer(self, end: int) -> asyncio.StreamWriter:
+        loop, pipe = asyncio.get_running_loop(), os.fdopen(end, "wb", 0)
+        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)
+        self._pipes.append((loop, transport, pipe))
+        return asyncio.StreamWriter(transport, protocol, None, loop)
 
-
-async def _writer(end: int) -> asyncio.StreamWriter:
-    loop = asyncio.get_running_loop()
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(end, "wb"))
-    return asyncio.StreamWriter(transport, protocol, None, loop)
+    def _close_pipes_of_ended_loops(self) -> None:
+        self._pipes = [(loop, transport, pipe) for loop, transport, pipe in self._pipes if not pipe.closed]
+        for loop, transport, pipe in self._pipes:
+            if loop.is_closed():
+                self._left_open.append(transport)
+                pipe.close()
 
 
 @contextmanager

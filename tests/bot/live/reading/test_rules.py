@@ -49,7 +49,7 @@ async def test_the_owner_gets_the_rules_with_their_quotes_and_confirms_them_once
                 task = await prepare(here, SLUG, OWN)
                 assert isinstance(task, PreparedTask), "work goes on meanwhile; only nothing is sent"
             (sentence,) = problems(here)
-            assert f"then confirm with `bot approve {SLUG} --rules`; the bot submits nothing until you do" in sentence
+            assert f"then run `bot approve {SLUG} --rules`; the bot submits nothing until you do" in sentence
             told = bodies(here)
             assert set(told) == {"problem.confirm", "model.samples"}
             assert f'external data (with conditions): Only public data. "{DATA}"' in told["problem.confirm"]
