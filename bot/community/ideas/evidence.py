@@ -72,9 +72,9 @@ Basis = Literal["measured", "together", "kernel", "report", "claimed", "built", 
 BASES: Mapping[str, str] = {
     "measured": "measured",
     "together": "measured together with other ideas",
-    "kernel": "kernel run",
+    "kernel": "notebook run here",
     "report": "draft measured",
-    "claimed": "claimed",
+    "claimed": "claimed in posts",
     "built": "built, but not measured separately",
     "none": "not judged",
 }

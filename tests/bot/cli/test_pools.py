@@ -37,7 +37,7 @@ def test_an_idea_is_shown_with_its_evidence_and_whose_it_is() -> None:
         ("message/71", "Which words tell?", "ann"),
         ("kernel/6", "Naive Bayes", "cy"),
     ]
-    assert (first["basis"], second["basis"]) == ("claimed", "not judged")
+    assert (first["basis"], second["basis"]) == ("claimed in posts", "not judged")
     assert (second["support"], second["times_used"], second["gains"], second["sources"]) == (5.0, 0, [], [])
     shown = invoke("ideas").stdout
     assert "message/71: Which words tell? by ann" in shown

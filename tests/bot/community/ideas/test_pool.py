@@ -173,7 +173,7 @@ async def test_a_reproduced_kernel_backs_its_ideas_by_what_it_measured_and_not_b
     here.asker.answers.pop(0)
     await propose_ideas(here, "propose:1")
     found = {one.number: (one.support, one.basis) for one in idea_texts(here)}
-    assert found == {1: (8.0, "kernel run"), 2: (2.0, "kernel run"), 3: (6.26, "claimed")}
+    assert found == {1: (8.0, "notebook run here"), 2: (2.0, "notebook run here"), 3: (6.26, "claimed in posts")}
 
 
 async def test_drafts_that_are_planned_together_are_proposed_different_ideas(store: Store) -> None:
