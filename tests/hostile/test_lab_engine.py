@@ -200,7 +200,7 @@ async def test_a_board_that_labs_fill_as_far_as_they_may_stays_short(tmp_path: P
                     add_experiment(tx, RUN, node, name=name, kind="model", result=result, lab=lab, note="n" * 500)
                 for _ in range(NOTES):
                     add_note(tx, RUN, lab, "n" * 500)
-                close_lab(tx, RUN, lab, "done", dict.fromkeys(("method", "components", "next", "other"), "w" * 2000))
+                close_lab(tx, RUN, lab, "done", dict.fromkeys(("method", "components", "next", "remarks"), "w" * 2000))
         own, whole = board(context), board(context, everything=True)
         assert sum(map(len, own)) < 15_000
         assert own[1].startswith("2-0nnn"), "the best stands there"
