@@ -30,7 +30,7 @@ LIMITS = {
     "lines of bot": 64_268,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
     # Comparisons that a plan names, by the agents' own work, with the competitions that a difference needs.
-    "lines of bot/research": 8_371,
+    "lines of bot/research": 8_374,
     "lines of bot/simulator": 5_647,
     "lines of sandbox": 7_678,
     "lines of scrapers": 9_992,

@@ -10,13 +10,8 @@ import typer
 
 from bot.cli.configuration import configured, model_settings, redactor_of
 from bot.cli.options import Config
-from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.knowledge.base import write_entry
 from bot.knowledge.entry import Entry
-from bot.research.curation.asker import open_asker
-from bot.research.curation.communities import open_communities
-from bot.research.curation.lessons import lessons_of
-from bot.research.curation.tricks import tricks_of
 from state.clock import SystemClock
 
 Model = Annotated[
@@ -46,6 +41,12 @@ def tricks(
 
     Example: bot knowledge build tricks snapshots/spooky-author-identification --limit 3
     """
+    # Imported here, as all of it takes long, and `bot knowledge list` needs nothing of it.
+    from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+    from bot.research.curation.asker import open_asker
+    from bot.research.curation.communities import open_communities
+    from bot.research.curation.tricks import tricks_of
+
     settings, folder, clock = configured(config), _folder(config, out), SystemClock()
     models, redactor = model_settings(settings), redactor_of(settings)
     choice = models.resolve(model)
@@ -76,6 +77,8 @@ def lessons(
 
     Example: bot knowledge build lessons runs/*
     """
+    from bot.research.curation.lessons import lessons_of
+
     _write([entry for path in runs for entry in lessons_of(path, SystemClock())], _folder(config, out))
 
 
