@@ -16,7 +16,7 @@ MOST_LABELS = 5
 class Label(ClosedModel):
     """A sub-label."""
 
-    about: str
+    description: str
     """What it is for, in a few words."""
     words: str = ""
     """A pattern that a text about such a task holds; empty: no words show it."""
@@ -25,7 +25,7 @@ class Label(ClosedModel):
 class Category(ClosedModel):
     """A top category."""
 
-    about: str
+    description: str
     labels: dict[str, Label]
 
 

@@ -211,7 +211,7 @@ class Asker:
         question: Prompt[AnswerT] = prompt
         repairs = continuations = attempt = 0
         while True:
-            result = await self._judged(question, role, name, node, attempt)
+            result = await self._call(question, role, name, node, attempt)
             attempt += 1
             if result.refused is not None:
                 self._note(role, result.refused)
@@ -238,7 +238,7 @@ class Asker:
             repairs += 1
             question = Repair(prompt, text, fault)
 
-    async def _judged(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> CallResult:
+    async def _call(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> CallResult:
         """Return the outcome of an attempt; raises ModelUseless if too many of the role's answers could not be used."""
         if self.usefulness is None:
             return await self._step(prompt, role, name, node, attempt)
@@ -283,7 +283,7 @@ class Asker:
                 StepKind(name, CallResult), make, Key(node or 0, attempt=attempt), prompt_hash=call_attempt.hash
             )
             call.task = asyncio.create_task(once)
-            call.task.add_done_callback(lambda task: self._ended(call_attempt.step, task))
+            call.task.add_done_callback(lambda task: self._forget(call_attempt.step, task))
         elif call.end is not None:
             call.end.cancel()
             call.end = None
@@ -299,7 +299,7 @@ class Asker:
                 call.end = asyncio.get_running_loop().call_later(GRACE, call.task.cancel)
             raise
 
-    def _ended(self, step: str, task: asyncio.Task[CallResult]) -> None:
+    def _forget(self, step: str, task: asyncio.Task[CallResult]) -> None:
         if (end := self._under_way.pop(step).end) is not None:
             end.cancel()
         if not task.cancelled():

@@ -260,15 +260,17 @@ def _choose(layout: Layout, view: ViewKind, split: RowSplit, seed: int) -> tuple
             rows = _with_groups(layout, rows[1:], rows[1:])
         return ViewRows(train, rows, sorted(holdout + final)), split.note
     if view == "sealed":
-        few = _sealed_validation_rows(layout, split, seed)
-        return ViewRows(sorted(set(range(len(layout.ids))).difference(few)), few, ()), split.note
+        validation_rows = _sealed_validation_rows(layout, split, seed)
+        other_rows = sorted(set(range(len(layout.ids))).difference(validation_rows))
+        return ViewRows(other_rows, validation_rows, ()), split.note
     if view == "trial":
-        few = _sealed_validation_rows(layout, split, seed)
+        validation_rows = _sealed_validation_rows(layout, split, seed)
         units = list(rows_by(train, (lambda row: row) if layout.groups is None else layout.groups.__getitem__).values())
         counts = Counter(layout.labels[row] for row in train)
         common = [unit for unit in units if all(counts[layout.labels[row]] >= TRIAL_WITHOUT for row in unit)] or units
-        dropped = {row for unit in rng.sample(common, math.ceil(len(common) / TRIAL_WITHOUT)) for row in unit}
-        return ViewRows([row for row in train if row not in dropped], few, sorted(holdout + final)), split.note
+        omitted_rows = {row for unit in rng.sample(common, math.ceil(len(common) / TRIAL_WITHOUT)) for row in unit}
+        train = [row for row in train if row not in omitted_rows]
+        return ViewRows(train, validation_rows, sorted(holdout + final)), split.note
     # Both parts are asked for as one: what a script could see of the difference, it could make use of.
     rows = _askable(layout, holdout + final, rng)
     return ViewRows(train, rows, sorted(holdout + final), frozenset(final).intersection(rows)), split.note
