@@ -27,7 +27,7 @@ LIMITS = {
     # The report's diagnostics: error by group, calibration, residuals, feature importances.
     # Own data: footers, repeated headers, dates in either order, copies of the target, samples of large tables.
     # Trials of retrain commands in the first half of a run.
-    "lines of bot": 64_272,
+    "lines of bot": 64_268,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
     # Comparisons that a plan names, by the agents' own work, with the competitions that a difference needs.
     "lines of bot/research": 8_374,

@@ -132,7 +132,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
         yield f"{'predictions' if result.own_data else 'submission'}: {folder.submission}"
     if (predict := folder.solution / "predict.py").is_file():
         yield f"to predict new rows: python {predict} NEW.csv (requirements: README.md in the same folder)"
-        yield from filter(None, [words.unlearned(result)])
+        yield from filter(None, [words.withheld_rows_note(result)])
     yield f"report: {folder.report}"
     if result.no_answer:
         yield f"{result.model} gave no usable answer: {result.no_answer}"

@@ -26,7 +26,7 @@ def submit(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Submit one node's file, whatever its validation score.
+    """Submit one node's file, however poor its validation score.
 
     The daemon submits it after the usual checks. Exits with 1 if it refuses or has not answered yet.
 

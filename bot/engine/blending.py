@@ -56,7 +56,7 @@ class Blending:
             await context.new_score.wait()
 
     async def settle(self, seconds: float) -> None:
-        """Wait for the running fit, which a submitted blend would have to repeat; after so many seconds, do without it."""
+        """Wait up to `seconds` for the running fit, which a submitted blend would have to repeat; then do without it."""
         try:
             async with asyncio.timeout(seconds), self._busy:
                 pass
@@ -65,9 +65,7 @@ class Blending:
             self._context.say("the ensemble was not fitted in time")
 
     async def as_node(self, *, may_fit: bool = True) -> NodeView | None:
-        """Create a node of the blend of all scored scripts, with its members as parents; None: there is no blend.
-
-        Unless it `may_fit`, there is none if it has not been fitted yet.
+        """Create a node of the blend of all scored scripts, with its members as parents; None: none is fitted, nor may be.
 
         Called again without new scores, it returns the same node. The node is created once it is complete, so that a kill
         leaves none unfinished. In a notebook competition its notebook is checked first; if it is refused, the node has no score.

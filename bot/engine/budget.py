@@ -144,7 +144,7 @@ class RunBudget:
         return max(min(1, due) * best_run, min(due * best_run, REFITS_SHARE * self.seconds)) + self.notebook_check()
 
     def ensemble_seconds(self, best_seconds: float | None) -> float:
-        """Return how long the last ensemble is waited for: while its refit has the time, and in half of the exit's reserve."""
+        """Return how long to wait for the last ensemble: the time that its refit can spare, and half of the last reserve."""
         seconds_left = self.seconds_left()
         return (seconds_left if self.labs else max(seconds_left / 2, self.usable(best_seconds))) + self.reserve / 2
 

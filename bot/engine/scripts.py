@@ -123,8 +123,8 @@ def _end(
 def best_seconds(context: RunContext, tree: Tree) -> float | None:
     """Return the seconds of the best node's hold-out run, for the time that its refit needs; None: none is reserved.
 
-    So it is without such a node, in labs, where nothing is refitted, and before the first script of the search has ended: on
-    a busy machine the refit of a baseline would take all the time that is left.
+    None is without such a node, in labs, where nothing is refitted, and before the first script of the search has ended: on a
+    busy machine the refit of a baseline would take all the time that is left.
     """
     searched = any(node.state != "running" and not node.baseline for node in tree.nodes)
     best = tree.best() if searched and not context.budget.labs else None

@@ -52,7 +52,7 @@ from state.steps import Steps
 from state.store import Store
 
 _MOST_WAITING, _WAITING_SHARE = 30.0, 0.05
-"""Maximum seconds, and share, of a run on own data in which executions wait for cores before they share one."""
+"""Limits on how long a run on own data waits for cores before it shares one: seconds, and a share of its time."""
 _BLENDER_NICE = 10
 """About a tenth of a core beside a busy command of a lab."""
 _BLENDER_IDLE = 60.0

@@ -38,9 +38,8 @@ class RunLeases:
     stopwatch: Stopwatch
     say: Callable[[str], None]
     memory_bytes: int = 0
-    """That an execution may use."""
     share_after: float = math.inf
-    """Seconds of the run's waiting after which the cores that are free will do, or else one that others use."""
+    """Seconds that the run may wait for cores; then it takes those that are free, or shares one."""
     of_labs: list[Lease] = field(default_factory=list, compare=False)
     """What open labs hold; work in idle time shares it."""
     of_idle_work: list[HeldLease] = field(default_factory=list, compare=False)
@@ -60,7 +59,7 @@ class RunLeases:
         Without `longest` seconds it waits while the run has time. `lab` says where the lab is whose commands it is
         for; None: it is for a script.
 
-        Raises InfrastructureFailure: none came free in time.
+        Raises InfrastructureFailure: no core came free in time.
         """
         waits: list[str] = []
 
@@ -124,7 +123,7 @@ class RunLeases:
 
         A lab that may live on another machine (`elsewhere`) shares its lease with nothing.
 
-        Raises InfrastructureFailure: none came free in time.
+        Raises InfrastructureFailure: no core came free in time.
         """
         if elsewhere:
             return await self._acquire(place)

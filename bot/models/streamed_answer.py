@@ -8,7 +8,7 @@ from bot.models.conventions import REASONING_FIELDS, REASONING_PARTS
 
 Json = dict[str, Any]
 _SUCCESS = re.compile(r"(?i)0|2\d\d|true|ok|success\w*|processing|queued|in[_ ]progress|running|completed?")
-"""Codes and states of events that are no errors."""
+"""Codes and states of events that are not errors."""
 _FINISHES = {
     "length": re.compile(r"length|max_?tokens|token_limit|context_window"),
     "content_filter": re.compile(

@@ -8,7 +8,7 @@ from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.answers import GradeReport
 from bot.evaluation.answers.board import board_finding, read_leaderboard
-from bot.evaluation.answers.findings import told_apart
+from bot.evaluation.answers.findings import distinct_figures
 from bot.evaluation.client.worker import Worker
 from bot.execution.guarding import node_findings
 from bot.execution.record import GUARDED
@@ -56,7 +56,7 @@ def _worse_than_constant(context: RunContext, submission: FinalSubmission, grade
         if score is None or constant_score is None:
             continue
         if context.card.oriented(score) < context.card.oriented(constant_score):
-            words, constant_words = told_apart(score, constant_score, 5)
+            words, constant_words = distinct_figures(score, constant_score, 5)
             return f"the result scores {words} on {rows}, worse than a constant ({constant_words})"
     return None
 

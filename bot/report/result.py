@@ -274,7 +274,7 @@ class RunResult(LiveGrade):
         return self.status == "running"
 
     @property
-    def not_its_own(self) -> Literal["baseline", "constant"] | None:
+    def substitute(self) -> Literal["baseline", "constant"] | None:
         """What was submitted instead of the agent's own work: a constant, whoever made it, or else the engine's work."""
         findings = {(finding.guard, finding.node, finding.verdict) for finding in self.guards}
         if self.prediction_source is not None and ("constant", self.chosen_node, "suspicious") in findings:
@@ -284,7 +284,7 @@ class RunResult(LiveGrade):
     @property
     def own_work(self) -> "RunResult":
         """What the agent achieved itself: no submission if there is none of its own work."""
-        if self.not_its_own is None:
+        if self.substitute is None:
             return self
         medals = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median")
         absent = dict.fromkeys((*medals, "submission_exists", "valid_submission"), False)

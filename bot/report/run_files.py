@@ -75,7 +75,7 @@ async def write_run_files(run: EndedRun, final: FinalSubmission, graded: GradedR
     write_lines(folder.prompts, calls(context.store, context.run_id))
     length = write_solution(context, final, folder.solution)
     result = await _result(run, final, graded, worker)
-    if result.valid_submission and result.not_its_own is None:
+    if result.valid_submission and result.substitute is None:
         result = result.model_copy(update={"code_length": length or None})
     write_result(folder, result)  # the page is made from it
     context.say("writing the report")

@@ -72,7 +72,7 @@ The ensemble method is `{space}`: {how}{free}. {calibration} `recipe.json` has t
 
 
 def write_solution(context: RunContext, final: FinalSubmission, folder: Path) -> int:
-    """Write the chosen node's script, or a blend's, and a README; return the characters of the agent's code, equal texts once."""
+    """Write the chosen node's script, or a blend's, and a README; return the length of the agent's code, equal texts once."""
     if final.node is None:
         return 0
     folder.mkdir(exist_ok=True)

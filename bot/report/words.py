@@ -211,7 +211,7 @@ def beside_simple(result: RunResult) -> Iterator[str]:
         yield f"Scores on rows withheld from the run: result {score(result.score)}; {scores}."
 
 
-def not_its_own(baselines: int, constants: int) -> str:
+def substitutes(baselines: int, constants: int) -> str:
     """Write how many runs submitted the engine's baseline, and how many a constant instead; 0 if none did."""
     counts = ((baselines, "baseline"), (constants, "constant"))
     return ", ".join(f"{count} {kind}" for count, kind in counts if count) or "0"
@@ -219,13 +219,13 @@ def not_its_own(baselines: int, constants: int) -> str:
 
 def origin(result: RunResult) -> str:
     """Name what was submitted if it is not the agent's own work; else empty."""
-    return {"baseline": "the engine's baseline", "constant": "a constant", None: ""}[result.not_its_own]
+    return {"baseline": "the engine's baseline", "constant": "a constant", None: ""}[result.substitute]
 
 
 def verdict(result: RunResult) -> str:
     """Sum up the run's outcome in one sentence, after one that names a constant."""
     constant = "A constant was submitted: all rows have the same prediction. "
-    return (constant if result.not_its_own == "constant" else "") + _verdict(result)
+    return (constant if result.substitute == "constant" else "") + _verdict(result)
 
 
 def _verdict(result: RunResult) -> str:
@@ -307,14 +307,14 @@ def remarks(result: RunResult) -> Iterator[str]:
         yield f"The simulated clock stopped at {moment(stream.reached)}, so the run saw no later posts."
     if result.note:
         yield result.note
-    yield from filter(None, [unlearned(result)])
+    yield from filter(None, [withheld_rows_note(result)])
 
 
-def unlearned(result: RunResult) -> str | None:
+def withheld_rows_note(result: RunResult) -> str | None:
     """Say that the models of one whole table have not seen its withheld rows; None: there are none."""
     if not result.own_data or result.score is None:
         return None
-    return "Stored models have not learned from the withheld rows: `predict.py NEW.csv --retrain` trains on all rows first."
+    return "The stored models were not trained on the withheld rows; `predict.py NEW.csv --retrain` trains on all rows first."
 
 
 def cautions(result: RunResult) -> Iterator[str]:

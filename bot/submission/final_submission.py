@@ -25,7 +25,7 @@ from state.tables import Submission
 LOCK = ".submission.lock"
 """Beside the file; held while a file is placed."""
 _RECORD_NAME = ".submission.json"
-_HURRY = 5.0
+_STOPPED_SECONDS = 5.0
 """Seconds that a stopped run may take to write its ensemble's file."""
 
 
@@ -125,7 +125,7 @@ async def make_final_submission(
     # A stopped run has no time to fit an ensemble, or for the local check of its notebook.
     if blending is not None and not (hurried and context.takes_notebooks):
         with suppress(BotError, TimeoutError):
-            async with asyncio.timeout(_HURRY if hurried else None):
+            async with asyncio.timeout(_STOPPED_SECONDS if hurried else None):
                 await blending.as_node(may_fit=not hurried)
     tree = load_tree(context)
     if own:

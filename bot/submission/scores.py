@@ -229,7 +229,7 @@ def choose(choices: Sequence[Choice], errors: Mapping[str, float], *, lower_is_b
     """Return which submissions to select, the conservative pick and the risky pick.
 
     The conservative pick is the best by public score, or where there is none by validation score less its standard error
-    (`errors`, by tag); the risky pick is, of the others, the best by validation score and its standard error.
+    (`errors`, by tag); the risky pick is, of the others, the best by validation score plus its standard error.
     """
     sign = -1.0 if lower_is_better else 1.0
 

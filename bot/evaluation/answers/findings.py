@@ -21,10 +21,11 @@ def printed_score(output: str) -> float | None:
     return score if math.isfinite(score) else None
 
 
-def told_apart(first: float, second: float, digits: int) -> tuple[str, str]:
+def distinct_figures(first: float, second: float, digits: int) -> tuple[str, str]:
     """Write two numbers with so many digits, or more if they need more to differ."""
     words = f"{first:.{digits}g}", f"{second:.{digits}g}"
-    return told_apart(first, second, digits + 1) if words[0] == words[1] and first != second and digits < 17 else words
+    is_enough = words[0] != words[1] or first == second or digits == 17
+    return words if is_enough else distinct_figures(first, second, digits + 1)
 
 
 def write_reason(labels_dir: Path, reason: str) -> None:

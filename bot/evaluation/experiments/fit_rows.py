@@ -101,7 +101,7 @@ def _write_rows(parts: Sequence[Path], rows: Sequence[int], out: Path) -> None:
 def _sparse(path: Path) -> Any:
     """Return a sparse matrix whose places are all within it: SciPy believes them, and goes beyond its memory.
 
-    Raises InvalidSubmission: it is none.
+    Raises InvalidSubmission: the file is no such matrix.
     """
     try:
         matrix = sparse.load_npz(path)

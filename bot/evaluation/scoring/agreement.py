@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import Agreement, LabelledView
-from bot.evaluation.answers.findings import told_apart
+from bot.evaluation.answers.findings import distinct_figures
 from bot.evaluation.metrics.ranking import pearson, spearman
 from bot.evaluation.metrics.registry import METRICS, Metric, prediction_kind
 from bot.evaluation.metrics.same_labels import equal_labels
@@ -69,7 +69,7 @@ def agree(view: LabelledView, refit: Path, original: Path, predictions: Path, pe
         usual_shift = max((distance(original_values, similar) for similar in peer_values), default=0.0)
         max_shift = min(error, max(sure * error, usual_shift))
         if not shift <= max_shift:  # NaN is not
-            shift_words, max_words = told_apart(shift, max_shift, 3)
+            shift_words, max_words = distinct_figures(shift, max_shift, 3)
             faults.append(
                 f"the {distance_name} between its predictions and the scored run's is {shift_words}, but at most "
                 f"{max_words} is expected (between the scored run's predictions and the labels: {error:.3g})"

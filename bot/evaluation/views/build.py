@@ -261,8 +261,8 @@ def _choose(layout: Layout, view: ViewKind, split: RowSplit, seed: int) -> tuple
         return ViewRows(train, rows, sorted(holdout + final)), split.note
     if view == "sealed":
         validation_rows = _sealed_validation_rows(layout, split, seed)
-        other_rows = sorted(set(range(len(layout.ids))).difference(validation_rows))
-        return ViewRows(other_rows, validation_rows, ()), split.note
+        train = sorted(set(range(len(layout.ids))).difference(validation_rows))
+        return ViewRows(train, validation_rows, ()), split.note
     if view == "trial":
         validation_rows = _sealed_validation_rows(layout, split, seed)
         units = list(rows_by(train, (lambda row: row) if layout.groups is None else layout.groups.__getitem__).values())

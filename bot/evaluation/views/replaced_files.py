@@ -48,7 +48,7 @@ def replaced_files(
     Of withheld rows files of labels, such as masks, are left out. Where `validation` rows stand in for the test, their files take
     the places of the test's, and those of all other withheld rows are left out.
 
-    Raises UnsupportedLayout: files would have to be moved that lie in an archive which is not written.
+    Raises UnsupportedLayout: files that must be moved lie in an archive that the view does not rewrite.
     """
     replaced, ids = ReplacedFiles(), layout.ids
     is_moved = isinstance(layout.train, FileTable) and layout.train.moved_to is not None

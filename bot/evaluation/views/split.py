@@ -45,7 +45,7 @@ _OF_FEW, _OF_MANY = (0.20, 0.10), (0.05, 0.05)
 SMALLEST = 10
 """Fewer rows with labels than this cannot be split."""
 _FEWEST_LATEST = 30
-"""Rows that are withheld by time, though the test is shorter: fewer tell little."""
+"""Minimum number of rows withheld by time, even if the test is shorter: fewer tell little."""
 _PROBE = 50
 _FEW_GROUPS = 2
 """Groups of training rows from which it shows that test rows are of others."""

@@ -42,7 +42,7 @@ def train_stretches(train: Sequence[float], test: Sequence[float]) -> dict[float
 
 
 def longest_reach(train: Sequence[float], test: Sequence[float]) -> float:
-    """Return how far after the last training time before it a test time lies at most; infinite if none lies after one."""
+    """Return the longest gap from a training time to a test time that follows it; infinite if there is none."""
     known_times = sorted(set(train))
     places = ((time, bisect_right(known_times, time)) for time in set(test))
     return max((time - known_times[place - 1] for time, place in places if place), default=math.inf)

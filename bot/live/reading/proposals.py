@@ -58,7 +58,7 @@ def confirm(tx: Transaction, competition: str, confirmer: str, choice: str = "")
         proposal = unanswered(tx.session, competition)
         values = None if proposal is None else proposal.choices.get(choice)
         if values is None:
-            raise UsageError(f"{choice!r} is no answer to the present question on {competition}: look at it again")
+            raise UsageError(f"{choice!r} is not an answer to the current question on {competition}: open it again")
         data |= {"values": values, "reader": confirmer, "quotes": [], "note": ""}
     if not data.get("values"):
         raise UsageError(f"no task spec has been proposed for {competition}; `bot status` shows what is missing")

@@ -13,7 +13,7 @@ from bot.cli.running import outcome_line
 from bot.execution.folder import RunFolder
 from bot.replay.run_queue import Failed, RunOutcome
 from bot.report.result import RunResult
-from bot.report.words import NO_VALUE, duration, money, not_its_own, percent
+from bot.report.words import NO_VALUE, duration, money, percent, substitutes
 from bot.research.bench.bench import Bench, PlannedRun, contender_of
 from bot.research.bench.spending import BenchSpending, spent_by
 
@@ -75,7 +75,7 @@ def _figures(results: Sequence[RunResult | Failed], planned: int) -> tuple[str, 
         str(sum(r.valid_submission for r in finished)),
         percent(fmean(r.win_rate for r in finished)) if finished else NO_VALUE,
         str(sum(r.any_medal for r in finished)),
-        not_its_own(*(sum(r.not_its_own == kind for r in finished) for kind in ("baseline", "constant"))),
+        substitutes(*(sum(r.substitute == kind for r in finished) for kind in ("baseline", "constant"))),
         duration(sum(r.wall_seconds for r in finished)),
         money(sum(costs)) if len(costs) == len(finished) else money(None),
     )

@@ -41,7 +41,7 @@ def tricks(
 
     Example: bot knowledge build tricks snapshots/spooky-author-identification --limit 3
     """
-    # Imported here, as all of it takes long, and `bot knowledge list` needs nothing of it.
+    # Imported here, as these imports are slow, and `bot knowledge list` needs nothing of it.
     from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
     from bot.research.curation.asker import open_asker
     from bot.research.curation.communities import open_communities

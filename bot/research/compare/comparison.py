@@ -69,7 +69,7 @@ class Comparison:
     def label(self, contender: Contender) -> str:
         """Return a contender's name, and how many of its runs submitted the engine's baseline or a constant, if any."""
         row = next(row for row in self.rows if row.contender == contender)
-        return self.title(contender) + (f" [{row.not_its_own}]" if row.not_its_own != "0" else "")
+        return self.title(contender) + (f" [{row.substitute}]" if row.substitute != "0" else "")
 
 
 Planned = Collection[frozenset[tuple[str, tuple[str, ...]]]]

@@ -6,7 +6,7 @@ from operator import attrgetter
 from statistics import fmean, median
 
 from bot.report.result import RunResult
-from bot.report.words import not_its_own
+from bot.report.words import substitutes
 from bot.research.compare.runs import Cells
 from bot.research.contender import Contender
 
@@ -46,9 +46,9 @@ class Figures:
     """Median of these runs' times to it."""
 
     @property
-    def not_its_own(self) -> str:
+    def substitute(self) -> str:
         """How many runs submitted the engine's baseline, and how many a constant."""
-        return not_its_own(self.baselines, self.constants)
+        return substitutes(self.baselines, self.constants)
 
 
 def over_competitions(values: Iterable[tuple[str, float]]) -> float:
@@ -79,8 +79,8 @@ def figures(cells: Cells, contender: Contender) -> Figures:
         medal=mean(any_medal),
         above_median=mean(attrgetter("above_median")),
         valid=mean(attrgetter("valid_submission")),
-        baselines=sum(result.not_its_own == "baseline" for result in results),
-        constants=sum(result.not_its_own == "constant" for result in results),
+        baselines=sum(result.substitute == "baseline" for result in results),
+        constants=sum(result.substitute == "constant" for result in results),
         usd=mean(lambda result: result.llm.cost_usd or 0.0) if all_known else None,
         tokens=mean(lambda result: float(result.llm.new_tokens)),
         seconds=mean(attrgetter("wall_seconds")),

@@ -23,7 +23,7 @@ _OUTCOMES: Columns = (
     ("any medal", lambda row: percent(row.medal, 0)),
     ("above median", lambda row: percent(row.above_median, 0)),
     ("valid", lambda row: percent(row.valid, 0)),
-    ("not its own", lambda row: row.not_its_own),
+    ("not its own", lambda row: row.substitute),
 )
 _SPENDING: Columns = (
     ("runs", lambda row: str(row.runs)),
@@ -103,6 +103,6 @@ def _cells(comparison: Comparison, competition: str) -> list[Cell]:
 
 def _medals(results: list[RunResult]) -> str:
     """Write the medals of some runs, such as `2 silver, 1 bronze`, and how many submitted nothing valid or not their own."""
-    kinds = [r.not_its_own or r.medal or ("" if r.valid_submission else "invalid") for r in results]
+    kinds = [r.substitute or r.medal or ("" if r.valid_submission else "invalid") for r in results]
     order = ("gold", "silver", "bronze", "invalid", "baseline", "constant")
     return ", ".join(f"{kinds.count(kind)} {kind}" for kind in order if kind in kinds)

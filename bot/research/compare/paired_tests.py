@@ -47,7 +47,7 @@ class Difference:
         return len(self.by_competition)
 
     def competitions_needed(self, comparisons: int) -> int | None:
-        """Return on how many competitions a difference of this size is settled in four of five benches; None: unknown.
+        """Return on how many competitions a difference of this size is significant with a probability of 80%; None: unknown.
 
         From the spread between competitions, by the normal approximation with Guenther's correction for few (1981, Sample Size
         Formulas for Normal Theory T Tests); never fewer than the test itself needs.

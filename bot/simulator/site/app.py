@@ -240,7 +240,7 @@ def _stamped(send: Send, now: datetime) -> Send:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers["date"] = format_datetime(now, usegmt=True)
-            headers["x-kaggle-apiversion"] = "2.2.4"  # one newer than the package's makes that warn on stdout
+            headers["x-kaggle-apiversion"] = "2.2.4"  # a newer version makes the package warn on stdout
         await send(message)
 
     return stamped

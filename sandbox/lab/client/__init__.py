@@ -69,7 +69,7 @@ def log(
         retrain: A command that makes the test predictions from all labelled rows.
         uses: Experiments that it is built on.
         compare_to: The experiment to compare it with, instead of the best.
-        seconds: That it took to make; None: those since the last log of this process, or since it imported this module.
+        seconds: Time that it took; None: the time since the last log of this process, or since it imported this module.
         check: Whether to check it against leaks in any case.
         verbose: Whether the text is to tell scores by column.
 

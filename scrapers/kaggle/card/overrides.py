@@ -65,7 +65,7 @@ class CardOverrides(ClosedModel):
     )
 
     def over(self, read: "CardOverrides") -> "CardOverrides":
-        """Return both, these keys first; of the metric and of the columns only one speaks, but a direction completes a grader."""
+        """Merge both, these keys first; metric keys come from one of them, and so do columns, but either may direct a grader."""
         stated = {name: value for name in CardOverrides.model_fields if (value := getattr(self, name)) is not None}
         remaining = read.model_dump(exclude_none=True, exclude=set(stated))
         for group in _FIELD_GROUPS:

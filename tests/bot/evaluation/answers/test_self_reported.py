@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.answers.findings import printed_score, reason_in, told_apart, write_reason
+from bot.evaluation.answers.findings import distinct_figures, printed_score, reason_in, write_reason
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_the_reason_is_kept_where_labels_would_be(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_have_as_many_digits_as_they_need_to_differ(first, second, words) -> None:
-    assert told_apart(first, second, 3) == words
+    assert distinct_figures(first, second, 3) == words

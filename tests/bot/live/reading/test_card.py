@@ -145,7 +145,7 @@ async def test_a_reading_that_the_leaderboard_contradicts_is_not_proposed(tmp_pa
                 assert question is not None and objection in question.note and QUOTE in question.note
                 assert next(iter(question.choices)) == "roc_auc" and {"log_loss", "rmse"} < question.choices.keys()
                 assert "accuracy" not in question.choices, "its scores would fall"
-                with pytest.raises(UsageError, match="is no answer to the present question"):
+                with pytest.raises(UsageError, match="is not an answer to the current question"):
                     confirm(tx, SLUG, "ada", "accuracy")
                 confirm(tx, SLUG, "ada", "log_loss")
                 assert unanswered(tx.session, SLUG) is None

@@ -114,7 +114,7 @@ def test_the_engines_baseline_and_a_constant_count_as_no_submission_and_are_coun
         )
     )
     leader, other = found.rows
-    assert (leader.contender.agent, leader.valid, leader.not_its_own) == ("comind", 1.0, "0")
+    assert (leader.contender.agent, leader.valid, leader.substitute) == ("comind", 1.0, "0")
     assert (other.win_rate, other.valid, other.medal, other.bronze) == (0.0, 0.0, 0.0, 0)
     columns, rows = outcomes_table(found)
     assert [cells[columns.index("not its own")] for _, cells in rows] == ["0", "1 baseline, 2 constant"]
