@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from bot.engine.attempts import BLEND, load_tree
@@ -59,7 +60,8 @@ class Blending:
         """Wait up to `seconds` for the running fit, which a submitted blend would have to repeat; then do without it."""
         try:
             async with asyncio.timeout(seconds), self._busy:
-                pass
+                with suppress(BotError):
+                    await self._newest()  # of the last score too, which came while another was being fitted
         except TimeoutError:
             self._may_fit = False
             self._context.say("the ensemble was not fitted in time")
@@ -113,8 +115,10 @@ class Blending:
                 self._record_none(candidates, "too few scripts are left")
             return 0, None
         kind = FITTED_OUT_OF_FOLD if _out_of_fold(members) else FITTED_ON_HOLDOUT
-        if not may_fit and [fit.candidates for fit in context.steps.all(kind).values()][-1:] != [candidates]:
-            return 0, None
+        if not may_fit:
+            # The newest that is stored and has no member that was withdrawn.
+            fits = ((key.attempt, fit.blend) for key, fit in reversed(context.steps.all(kind).items()))
+            return next((fit for fit in fits if fit[1] and set(fit[1].recipe.weights).issubset(candidates)), (0, None))
         number, fit = await context.steps.newest(
             kind, lambda fit: fit.candidates == candidates, lambda: self._fit(members)
         )

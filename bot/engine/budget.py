@@ -144,9 +144,8 @@ class RunBudget:
         return max(min(1, due) * best_run, min(due * best_run, REFITS_SHARE * self.seconds)) + self.notebook_check()
 
     def ensemble_seconds(self, best_seconds: float | None) -> float:
-        """Return how long to wait for the last ensemble: the time that its refit can spare, and half of the last reserve."""
-        seconds_left = self.seconds_left()
-        return (seconds_left if self.labs else max(seconds_left / 2, self.usable(best_seconds))) + self.reserve / 2
+        """Return how long to wait for the last ensemble: the time that its refit can spare, or half of what is left."""
+        return max(self.seconds_left() / 2, 0.0 if self.labs else self.usable(best_seconds))
 
     def refit_limit(self, limit: float, seconds: float) -> float:
         """Return the time limit of a refit: its hold-out run's, by which the script plans, or more if more rows need it."""

@@ -30,7 +30,6 @@ class Refitted:
     execution: str | None = None
     """Id of the run whose file may be submitted; None: none may."""
     reason: str | None = None
-    """Why none may."""
 
 
 REFIT = StepKind("refit", Refitted)

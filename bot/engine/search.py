@@ -242,8 +242,10 @@ class SolutionSearch:
     async def _wait_unless_interrupted(self, task: asyncio.Task[None], seconds: float | None = None) -> None:
         """Wait for a task, which ends after so many seconds, or once the user or the system asks to stop."""
         interrupted = asyncio.create_task(self.wait_for_interrupt())
-        await asyncio.wait({task, interrupted}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.gather(_cancel(task), _cancel(interrupted))
+        try:
+            await asyncio.wait({task, interrupted}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await asyncio.gather(_cancel(task), _cancel(interrupted))
 
     async def _decide(self) -> list[tuple[int, Action]]:
         if self._room() is None:

@@ -125,7 +125,10 @@ async def _end(
     stopwatch: Stopwatch,
 ) -> RunResult:
     submission = await _submit(run, context, search, worker)
-    restore_form(run.snapshot.path / FORM, run.folder.submission)
+    try:
+        restore_form(run.snapshot.path / FORM, run.folder.submission)
+    except (BotError, OSError) as error:  # it must not cost the result
+        context.say(f"the file keeps the bot's own form: {error}")
     with context.store.write() as tx:
         end_run(tx, run.id, search.status, error=search.stopped_by)
     ended_run = replace(

@@ -23,7 +23,6 @@ class Source:
     url: str | None = None
     time: datetime | None = None
     version: int | None = None
-    """Of a kernel."""
 
     @property
     def heading(self) -> str:

@@ -44,7 +44,6 @@ class SubmissionCounts:
     open: int = 0
     """Started but not settled."""
     last_score: float | None = None
-    """The latest public score."""
 
 
 def deadline(

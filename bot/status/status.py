@@ -46,7 +46,6 @@ class CompetitionStatus:
     configured: bool
     """Whether bot.toml has a table for it."""
     submit: bool
-    """Whether files are sent."""
     state: EntryState
     reason: str | None
     """What it waits for, in a sentence."""
@@ -82,7 +81,6 @@ class DaemonStatus:
     folder: str
     running: bool
     now: datetime
-    """By its clock."""
     since: datetime | None
     """When it last started; None: never."""
     ended_at: datetime | None
@@ -97,7 +95,6 @@ class DaemonStatus:
     account: Account
     """The account of the day, over all competitions."""
     problems: tuple[OpenProblem, ...]
-    """What needs the owner."""
     dead: tuple[AbandonedTasks, ...]
     """Tasks that were given up, by cause, unless the same kind of task has succeeded since."""
     next: tuple[QueuedTask, ...]

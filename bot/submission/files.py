@@ -43,7 +43,6 @@ class NotebookBundle:
     note: str = ""
     """How its package was made."""
     reason: str | None = None
-    """Why there is none."""
 
 
 BUNDLE = StepKind("package", NotebookBundle)

@@ -72,7 +72,6 @@ class DecisionInputs:
     kernel_share: float = 0.0
     """Share of the script's code that is also in the public kernel most like it."""
     kernel: str | None = None
-    """That kernel."""
     doubts: str | None = None
     """What the guards doubt about its validation run, or could not check; None: nothing."""
     self_reported: bool = False

@@ -38,7 +38,6 @@ class RuleLine(ClosedModel):
     number: int | None = None
     """Of members or submissions, where the topic has one."""
     sentence: str
-    """In one sentence."""
     quote: str
     """The sentence of the page that says so, word for word."""
 
@@ -66,7 +65,6 @@ class CompetitionRules:
     lines: tuple[RuleLine, ...] = ()
     """What was confirmed of them last."""
     confirmed_at: datetime | None = None
-    """When that was."""
 
     def forbid(self, topic: Topic) -> bool:
         """Whether what was confirmed forbids something."""

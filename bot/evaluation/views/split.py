@@ -191,7 +191,9 @@ def _cut_tail(
     part_of: dict[float, Part] = {}
     after = 0
     for time in sorted(per_time, reverse=True):
-        part_of[time] = "final" if after < final else "holdout" if after < holdout else "train"
+        # Where the last time alone has rows enough for both, the one before it is the hold-out.
+        is_holdout = after < holdout or "holdout" not in part_of.values()
+        part_of[time] = "final" if after < final else "holdout" if is_holdout else "train"
         after += per_time[time]
     for row in rows:
         parts[row] = part_of[times[row]]

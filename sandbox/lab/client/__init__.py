@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from .arrays import features, predictions
@@ -19,8 +20,6 @@ from .protocol import LabError, call
 from .sources import named_sources, running_sources
 
 __all__ = ["LabError", "Score", "board", "fit", "log", "note", "status", "wait", "withdraw"]
-
-_last_log = time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -69,16 +68,13 @@ def log(
         retrain: A command that makes the test predictions from all labelled rows.
         uses: Experiments that it is built on.
         compare_to: The experiment to compare it with, instead of the best.
-        seconds: Time that it took; None: the time since the last log of this process, or since it imported this module.
+        seconds: Time that it took; None: that of this process so far, which is what a retraining takes.
         check: Whether to check it against leaks in any case.
         verbose: Whether the text is to tell scores by column.
 
     Raises:
         LabError: The engine does not take it.
     """
-    global _last_log
-    if seconds is None:
-        seconds = time.monotonic() - _last_log
     arrays = {"oof": oof, "validation": validation, "test": test}
     parts = [predictions(role, value) for role, value in arrays.items() if value is not None]
     parts += running_sources() if files is None else named_sources(files)
@@ -88,12 +84,11 @@ def log(
         "retrain": retrain or "",
         "uses": _as_list(uses),
         "compare_to": compare_to or "",
-        "seconds": float(seconds),
+        "seconds": _seconds_of_process() if seconds is None else float(seconds),
         "check": bool(check),
         "verbose": bool(verbose),
     }
     answer = call("log", arguments, parts)
-    _last_log = time.monotonic()
     data = answer.get("data") or {}
     value, gain, std_error = (
         float("nan") if data.get(key) is None else data[key] for key in ("score", "gain", "std_error")
@@ -163,6 +158,11 @@ def note(text: str) -> str:
 def withdraw(name: str, note: str = "") -> str:
     """Take an experiment out of the ensemble and the final choice, as one whose score is known to be too good."""
     return str(call("withdraw", {"name": name, "note": note})["text"])
+
+
+def _seconds_of_process() -> float:
+    start_ticks = int(Path("/proc/self/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - start_ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _as_list(names: str | Iterable[str]) -> list[str]:

@@ -84,11 +84,11 @@ def test_in_labs_time_is_kept_for_the_selection_and_the_rehearsal_however_slow_t
 
 def test_the_last_ensemble_is_waited_for_while_its_refit_has_the_time():
     budget = RunBudget(Elapsed(200.0), 300.0, None)
-    left, exit_half = budget.seconds_left(), budget.reserve / 2
-    assert budget.ensemble_seconds(None) == left + exit_half
-    assert budget.ensemble_seconds(20.0) == pytest.approx(left - budget.reserved_seconds(20.0) + exit_half)
-    assert budget.ensemble_seconds(200.0) == left / 2 + exit_half, "half of what is left in any case"
-    assert replace(budget, labs=True).ensemble_seconds(None) == left + exit_half
+    left = budget.seconds_left()
+    assert budget.ensemble_seconds(None) == left
+    assert budget.ensemble_seconds(20.0) == pytest.approx(left - budget.reserved_seconds(20.0))
+    assert budget.ensemble_seconds(200.0) == left / 2, "half of what is left in any case"
+    assert replace(budget, labs=True).ensemble_seconds(None) == left / 2
 
 
 def test_a_refit_has_the_limit_of_its_scored_run_or_more_where_its_rows_need_more():

@@ -88,14 +88,12 @@ async def test_an_experiment_is_logged_and_its_score_returned(
     assert (arrays["oof"].dtype, arrays["validation"].dtype, arrays["test"].dtype) == (np.float32, np.float32, np.int64)
 
 
-async def test_an_experiment_takes_the_seconds_since_the_last_log(
-    socket: Path, handler: Remembering, work: Path
-) -> None:
-    lines = "import time", "from lab import log", "time.sleep(0.5)", *["log('a', validation='v.npy', files=[])"] * 2
+async def test_an_experiment_takes_the_seconds_of_its_process(socket: Path, handler: Remembering, work: Path) -> None:
+    lines = "import time", "time.sleep(0.5)", "from lab import log", *["log('a', validation='v.npy', files=[])"] * 2
     (work / "fit.py").write_text("\n".join(lines))
     assert (await python(socket, work, "fit.py")).status == 0
     first, second = (call.arguments.seconds for call in handler.calls)
-    assert second < 0.5 <= first
+    assert 0.5 <= first <= second < 60
 
 
 async def test_other_calls_return_the_text(socket: Path, handler: Remembering) -> None:

@@ -101,6 +101,13 @@ def test_a_test_set_in_the_future_withholds_the_last_part(tmp_path):
     assert split.parts == ("train",) * 150 + ("holdout",) * 33 + ("final",) * 17, "as many as the test has"
 
 
+def test_a_forecast_of_one_day_has_a_day_for_each_part(tmp_path):
+    train = [[f"{shop}-{day}", day[:10], 1.5] for day in hours(60 * 24)[::24] for shop in range(100)]
+    test = [[f"{shop}-{day}", day[:10]] for day in hours(24, 60 * 24)[::24] for shop in range(100)]
+    split = split_rows(layout_of(tmp_path, train, test, header=("id", "day", "y"), submission=("id", "y")), 0, 1)
+    assert [len(split.rows(part)) for part in PARTS] == [5800, 100, 100]
+
+
 @pytest.mark.parametrize(("shops", "gap", "withheld"), [(3, 0, 14), (3, 4, 18), (1, 0, 30)])
 def test_as_long_a_stretch_is_withheld_as_is_to_be_forecast(tmp_path, shops, gap, withheld):
     header, submission = ("id", "day", "y"), ("id", "y")
