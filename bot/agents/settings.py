@@ -13,7 +13,7 @@ from bot.coder.lab.settings import LabSettings
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.community.settings import ReadingSettings
 from bot.engine.settings import MachineOptions, RunSettings, SearchOptions
-from bot.evaluation.answers.view_names import Withholding
+from bot.evaluation.view_names import Withholding
 from state.closed_model import Option
 from state.settings_paths import SettingsPath
 

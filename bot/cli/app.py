@@ -53,25 +53,32 @@ def all_commands() -> dict[str, str]:
     return {**COMMANDS, **declared("commands")}
 
 
+_ROOT = "bot"
+
+
 class _LazyGroup(TyperGroup):
     """Lists commands with their first paragraphs, and imports only the one that is used."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = {name: TyperCommand(name) for name in all_commands() if "." not in name}
+        prefix = "" if self.name == _ROOT else f"{self.name}."
+        paths = {path.removeprefix(prefix): path for path in all_commands() if path.startswith(prefix)}
+        self._paths = {name: path for name, path in paths.items() if "." not in name}
+        """The places of the commands that are not imported yet, by name."""
+        self.commands |= {name: TyperCommand(name) for name in self._paths}
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for name, command in self.commands.items():
-            command.short_help = _summary(all_commands()[name])
+        for name, path in self._paths.items():
+            self.commands[name].short_help = _summary(all_commands()[path])
         super().format_commands(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, arguments = super().resolve_command(ctx, args)
-        return name, _imported(name) if name else command, arguments
+        return name, _imported(self._paths[name]) if name in self._paths else command, arguments
 
 
 app = typer.Typer(
-    name="bot",
+    name=_ROOT,
     cls=_LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -110,13 +117,10 @@ def _imported(path: str) -> Any:
     target = resolve_name(all_commands()[path])
     holder = typer.Typer(rich_markup_mode=None)
     if isinstance(target, typer.Typer):
-        holder.add_typer(target)
+        holder.add_typer(target, cls=_LazyGroup)
     else:
         holder.command(name)(target)
     command: Any = get_group(holder).commands[name]
-    for inner in all_commands():
-        if inner.rpartition(".")[0] == path:
-            command.add_command(_imported(inner))
     _list_whole_summaries(command)
     return command
 

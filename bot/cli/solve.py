@@ -21,7 +21,7 @@ from bot.cli.output import print_table, progress_line
 from state.errors import UnsupportedLayout
 
 if TYPE_CHECKING:
-    from bot.evaluation.answers.view_names import Withholding
+    from bot.evaluation.view_names import Withholding
     from bot.solve.solve_options import DetectedTask, SolveOptions
     from scrapers.snapshots.snapshot import Snapshot
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.engine.attempts import blend_of, code, infer_code
 from bot.engine.context import RunContext
 from bot.evaluation.answers.blends import combine_text, combining_facts
-from bot.evaluation.answers.view_names import VALIDATION
+from bot.evaluation.view_names import VALIDATION
 from bot.execution.record import ExecutionRecord
 from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
 from bot.notebooks.weights import WeightsFile, add_wheels, lay_flat, weights_slug

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment
-from bot.evaluation.answers.view_names import ViewKind
+from bot.evaluation.view_names import ViewKind
 from bot.execution.record import GUARDED
 from sandbox.collect import collect
 from sandbox.lab import LabDied, LabLimits, LabRequest

@@ -23,8 +23,8 @@ from bot.engine.settings import RunSettings
 from bot.engine.strategy import Script
 from bot.engine.tree import TreeCache
 from bot.evaluation.answers.blends import uncombined
-from bot.evaluation.answers.view_names import Withholding
 from bot.evaluation.client.worker import Worker
+from bot.evaluation.view_names import Withholding
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import RunLeases

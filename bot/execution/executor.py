@@ -9,8 +9,8 @@ from pathlib import Path
 from bot.budgets.levels import ExecutionMeter, Level, unbounded
 from bot.evaluation.answers import LabelledView, NodeScore, ScoredFiles
 from bot.evaluation.answers.findings import LINE, GuardFinding, printed_score
-from bot.evaluation.answers.view_names import SWAPPED, Withholding, view_kind
 from bot.evaluation.client.worker import Worker
+from bot.evaluation.view_names import SWAPPED, Withholding, view_kind
 from bot.execution.folder import RunFolder
 from bot.execution.guarding import GuardRunner, record_findings
 from bot.execution.leasing import RunLeases

@@ -9,8 +9,8 @@ from typing import Any
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.findings import reason_in
-from bot.evaluation.answers.view_names import INFO, ViewKind, Withholding, view_kind
 from bot.evaluation.client.worker import Worker
+from bot.evaluation.view_names import INFO, ViewKind, Withholding, view_kind
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from scrapers.snapshots.card import TaskCard

@@ -14,7 +14,7 @@ from bot.configuration.run_options import resolve
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.services import RunPlan, open_context
-from bot.evaluation.answers.view_names import Withholding
+from bot.evaluation.view_names import Withholding
 from bot.execution.folder import RunFolder, run_id
 from bot.execution.own_grader import grader_text, keep_grader
 from bot.execution.stopwatch import Stopwatch

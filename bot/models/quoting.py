@@ -37,7 +37,6 @@ _SPECIAL_OPENING = re.compile(
     r"|(?:function|param(?:eter)?)(?:=|\sname=|(?<=/function)>|(?<=/parameter)>)))",
     re.IGNORECASE,
 )
-_MARKUP = re.compile(f"{_SPECIAL_TOKEN.pattern}|{_SPECIAL_OPENING.pattern}", re.IGNORECASE)
 _TAG = re.compile(r"[<＜﹤[［][^][<>＜＞﹤﹥［］\n]{1,60}[]>＞﹥］]")
 # Joiners and selectors: emoji and some scripts need one or two in a row; more can spell out a text that nobody sees.
 _UNSEEN = "[\u200c\u200d\ufe0e\ufe0f]"
@@ -73,10 +72,14 @@ def _without_form(match: re.Match[str]) -> str:
 
 def _plain_tag(match: re.Match[str]) -> str:
     """Return chat markup in wide or accented letters and brackets in plain ones; other text as it is."""
-    if match[0].isascii() or _MARKUP.match(match[0]):
+    if match[0].isascii() or _opens_markup(match[0]):
         return match[0]
     letters = (c for c in re.sub(_UNSEEN, "", unicodedata.normalize("NFKD", match[0])) if not unicodedata.combining(c))
-    return tag if _MARKUP.match(tag := "".join(letters).translate(str.maketrans("│∣ǀ❘", "||||"))) else match[0]
+    return tag if _opens_markup(tag := "".join(letters).translate(str.maketrans("│∣ǀ❘", "||||"))) else match[0]
+
+
+def _opens_markup(text: str) -> bool:
+    return bool(_SPECIAL_TOKEN.match(text) or _SPECIAL_OPENING.match(text))
 
 
 def _clean_character(character: str) -> str:

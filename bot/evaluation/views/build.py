@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bot.evaluation.answers.findings import write_reason
-from bot.evaluation.answers.view_names import INFO, SWAPPED, VALIDATION, ViewKind, Withholding, view_kind
 from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import FileTable
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.reader import read_layout, read_sample
 from bot.evaluation.metrics.registry import metric_per_fold
+from bot.evaluation.view_names import INFO, SWAPPED, VALIDATION, ViewKind, Withholding, view_kind
 from bot.evaluation.views.folds import fold_numbers, write_folds
 from bot.evaluation.views.leaking_names import check_names
 from bot.evaluation.views.parts import write_lines

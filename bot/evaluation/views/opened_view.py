@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from bot.evaluation.answers.view_names import VALIDATION
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.locate_tables import joined_ids, read_any
 from bot.evaluation.layouts.reader import read_view_layout
 from bot.evaluation.tables.csv_table import Rows, read_table
+from bot.evaluation.view_names import VALIDATION
 from bot.evaluation.views.parts import final_places
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.tables import row_key

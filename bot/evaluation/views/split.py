@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bot.evaluation.answers.view_names import Withholding
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.metrics.registry import needs_variation
 from bot.evaluation.tables.csv_table import Rows
+from bot.evaluation.view_names import Withholding
 from bot.evaluation.views.groups import disjoint_group_column
 from bot.evaluation.views.lab_rows import (
     FEWEST_OF_CLASS,

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.evaluation.answers.view_names import SWAPPED, ViewKind
 from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import FileTable, file_name
 from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
@@ -13,6 +12,7 @@ from bot.evaluation.layouts.locate_tables import default_row, table_kind
 from bot.evaluation.layouts.repeated_ids import KeyedRowMapping
 from bot.evaluation.tables.compression import kind_of
 from bot.evaluation.tables.csv_table import Rows, write_table
+from bot.evaluation.view_names import SWAPPED, ViewKind
 from bot.evaluation.views.other_files import WithheldRows, carry, is_submission, share_readable, swap_sibling
 from bot.evaluation.views.parts import write_final
 from bot.evaluation.views.replaced_files import ReplacedFiles, put_added, replaced_files, rewrite_archive, test_place

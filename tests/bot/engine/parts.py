@@ -13,9 +13,9 @@ from bot.engine.context import RunContext
 from bot.engine.decisions import Decisions
 from bot.engine.experiments import ExperimentLog
 from bot.engine.fits import PortfolioFits
-from bot.evaluation.answers.view_names import Withholding
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.evaluation.view_names import Withholding
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import RunLeases

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.evaluation.answers.blends import FittedBlend, Member
-from bot.evaluation.answers.view_names import INFO
 from bot.evaluation.blending.blend import blend, write_blend
 from bot.evaluation.blending.ordinal import levels_of
 from bot.evaluation.blending.regression import Surrogate, regression, surrogates
@@ -19,6 +18,7 @@ from bot.evaluation.blending.weights import simplified
 from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.scoring.bank import keep_array, read_predicted
 from bot.evaluation.scoring.prediction_file import check_form
+from bot.evaluation.view_names import INFO
 from bot.evaluation.views.build import ViewInfo
 from bot.evaluation.views.strata import SplitKind
 from state.errors import InvalidSubmission, NoBlend

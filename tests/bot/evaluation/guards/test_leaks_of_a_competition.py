@@ -8,9 +8,9 @@ import pytest
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers import findings as registry
-from bot.evaluation.answers.view_names import INFO
 from bot.evaluation.guards.leaks import target_in_features
 from bot.evaluation.guards.running import guard_view
+from bot.evaluation.view_names import INFO
 from bot.evaluation.views.build import build_view
 from tests.bot.evaluation.guards import planted
 from tests.bot.evaluation.guards.parts import TEST_ROWS, Change, Row, ground

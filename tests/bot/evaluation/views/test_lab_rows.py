@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.evaluation.answers.view_names import VALIDATION
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.metrics.registry import metric_per_fold
+from bot.evaluation.view_names import VALIDATION
 from bot.evaluation.views.build import build_folds, build_view
 from bot.evaluation.views.lab_rows import Budget, draw_latest
 from bot.evaluation.views.split import RowSplit, split_rows, withheld_shares

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.evaluation.answers.view_names import view_kind
+from bot.evaluation.view_names import view_kind
 from state.errors import UsageError
 
 
