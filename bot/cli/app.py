@@ -53,19 +53,14 @@ def all_commands() -> dict[str, str]:
     return {**COMMANDS, **declared("commands")}
 
 
-_ROOT = "bot"
-
-
 class _LazyGroup(TyperGroup):
     """Lists commands with their first paragraphs, and imports only the one that is used."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        prefix = "" if self.name == _ROOT else f"{self.name}."
-        paths = {path.removeprefix(prefix): path for path in all_commands() if path.startswith(prefix)}
-        self._paths = {name: path for name, path in paths.items() if "." not in name}
-        """The places of the commands that are not imported yet, by name."""
-        self.commands |= {name: TyperCommand(name) for name in self._paths}
+        group = "" if self.name == "bot" else self.name
+        self._paths = {path.rpartition(".")[2]: path for path in all_commands() if path.rpartition(".")[0] == group}
+        self.commands.update({name: TyperCommand(name) for name in self._paths})
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for name, path in self._paths.items():
@@ -78,7 +73,7 @@ class _LazyGroup(TyperGroup):
 
 
 app = typer.Typer(
-    name=_ROOT,
+    name="bot",
     cls=_LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -81,8 +81,9 @@ def bounds(
 
 def most_sent(messages: Sequence[Message], *, with_tool: bool, cached: int = 0) -> PromptTokenBound:
     """Return the most tokens that a call sends if the endpoint has cached the first `cached` messages."""
-    size = _size_in_json if with_tool else _size
-    sizes = [size(message.content) + _TOKENS_A_MESSAGE for message in messages]
+    # Beside a tool, a text may be sent as a JSON string, in which each line end takes two bytes.
+    texts = [json.dumps(message.content, ensure_ascii=False) if with_tool else message.content for message in messages]
+    sizes = [_size(text) + _TOKENS_A_MESSAGE for text in texts]
     tool = _TOKENS_OF_A_TOOL if with_tool else 0
     return PromptTokenBound(tool + sum(sizes), sum(sizes[cached:]) + (0 if cached else tool))
 
@@ -90,8 +91,3 @@ def most_sent(messages: Sequence[Message], *, with_tool: bool, cached: int = 0) 
 def _size(text: str) -> int:
     """Return an upper bound of a text's tokens: each token of a byte-level vocabulary is at least one byte."""
     return len(text.encode("utf-8", "surrogatepass"))
-
-
-def _size_in_json(text: str) -> int:
-    """Return the same for a text that may be sent as a JSON string, in which each line end takes two bytes."""
-    return _size(json.dumps(text, ensure_ascii=False))
