@@ -17,8 +17,8 @@ from bot.cli.output import number, print_json, print_table
 from bot.evaluation.answers.board import MEDALS
 from bot.evaluation.answers.findings import grouped_findings
 from bot.execution.folder import RunFolder
+from bot.notebooks.weights import WEIGHTS
 from bot.replay.run_queue import Failed, Job, RunOutcome, run_each
-from bot.report import words
 from bot.report.result import RunResult
 from bot.report.words import beside_simple, disbelief, duration, interval, medal, money, origin, percent, unbeaten
 from bot.report.words import verdict as verdict_of
@@ -132,7 +132,8 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
         yield f"{'predictions' if result.own_data else 'submission'}: {folder.submission}"
     if (predict := folder.solution / "predict.py").is_file():
         yield f"to predict new rows: python {predict} NEW.csv (requirements: README.md in the same folder)"
-        yield from filter(None, [words.withheld_rows_note(result)])
+        if result.score is not None and (folder.solution / WEIGHTS).is_dir():
+            yield "the stored models have not seen the withheld rows; `predict.py NEW.csv --retrain` trains on all rows"
     yield f"report: {folder.report}"
     if result.no_answer:
         yield f"{result.model} gave no usable answer: {result.no_answer}"

@@ -123,10 +123,10 @@ def _end(
 def best_seconds(context: RunContext, tree: Tree) -> float | None:
     """Return the seconds of the best node's hold-out run, for the time that its refit needs; None: none is reserved.
 
-    None is without such a node, in labs, where nothing is refitted, and before the first script of the search has ended: on a
-    busy machine the refit of a baseline would take all the time that is left.
+    None is without such a node, in labs, where nothing is refitted, and before a script of the search has a score: on a busy
+    machine the refit of a baseline would take all the time that is left.
     """
-    searched = any(node.state != "running" and not node.baseline for node in tree.nodes)
+    searched = any(node.valid and not node.baseline for node in tree.nodes)
     best = tree.best() if searched and not context.budget.labs else None
     execution = None if best is None else context.executor.kept_execution(best.id)
     return None if execution is None else execution.seconds

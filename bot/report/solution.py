@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from bot.engine.attempts import blend_of, code, infer_code
+from bot.engine.attempts import blend_of, code, infer_code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.experiment import all_experiments
-from bot.engine.tree import BASELINE
 from bot.evaluation.answers.blends import BlendRecipe, FittedBlend
 from bot.submission.final_submission import FinalSubmission
 
@@ -94,7 +93,7 @@ def write_solution(context: RunContext, final: FinalSubmission, folder: Path) ->
         packages=", ".join(machine.packages),
     )
     _write_readme_and_recipe(folder, text, blended)
-    scripts = nodes.keys() - {BASELINE}
+    scripts = nodes.keys() - {node.id for node in load_tree(context).nodes if node.baseline}
     return sum(map(len, {text for node in scripts for text in (code(context, node), infer_code(context, node) or "")}))
 
 

@@ -307,14 +307,6 @@ def remarks(result: RunResult) -> Iterator[str]:
         yield f"The simulated clock stopped at {moment(stream.reached)}, so the run saw no later posts."
     if result.note:
         yield result.note
-    yield from filter(None, [withheld_rows_note(result)])
-
-
-def withheld_rows_note(result: RunResult) -> str | None:
-    """Say that the models of one whole table have not seen its withheld rows; None: there are none."""
-    if not result.own_data or result.score is None:
-        return None
-    return "The stored models were not trained on the withheld rows; `predict.py NEW.csv --retrain` trains on all rows first."
 
 
 def cautions(result: RunResult) -> Iterator[str]:

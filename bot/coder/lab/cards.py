@@ -42,7 +42,7 @@ def experiment_line(experiment: Experiment, blend: BlendSoFar | None) -> str:
 
 
 def board(context: RunContext, everything: bool = False, with_kernels: bool = False) -> list[str]:
-    """Return the board's lines, the best experiment first.
+    """Return the board's lines, the best experiment first, those that were withdrawn last.
 
     Args:
         context: the run.
@@ -51,7 +51,7 @@ def board(context: RunContext, everything: bool = False, with_kernels: bool = Fa
     """
     log = context.experiments
     experiments = [] if log is None else log.all()
-    ranking = rank_experiments(experiments, context.card)
+    ranking = sorted(rank_experiments(experiments, context.card), key=lambda experiment: experiment.withdrawn)
     shown_ones = {experiment.node for experiment in (*ranking[:_BEST], *experiments[-_NEWEST:])}
     blend = context.blend
     lines = [experiment_line(e, blend) for e in ranking if everything or e.node in shown_ones]
