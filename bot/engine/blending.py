@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from bot.engine.attempts import BLEND, load_tree
 from bot.engine.context import RunContext
+from bot.engine.experiment import Experiment, rank_experiments
 from bot.engine.notebook_check import check_notebook, packable
 from bot.engine.results import BLENDED, FITTED_ON_HOLDOUT, FITTED_OUT_OF_FOLD, BlendFit, members_in_words, newest_blend
 from bot.engine.strategy import Action
@@ -16,13 +17,14 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.record import EXECUTED, GUARDED, ExecutionRecord, kept_execution, readable_files
 from sandbox import ExitReason
 from state.errors import BotError, NoBlend
-from state.progress import create_node, end_node
-from state.steps import Key
+from state.progress import NodeStatus, create_node, end_node
+from state.steps import Key, StepKind
 
 FEWEST = 2
 """Minimum number of members."""
-_OUT_OF_FOLD = 10_000
-"""Added to the number of an out-of-fold fit, as fits on the hold-out view have numbers of their own."""
+_OUT_OF_FOLD, _WITH_STACK = 10_000, 10_000
+"""Added to the number of a fit out of fold, and again of its mean with a stack: each look of a decision has its own number."""
+MEAN_WITH_STACK = StepKind("ensemble with a stack", BlendFit)
 
 
 class Blending:
@@ -69,41 +71,66 @@ class Blending:
     async def as_node(self, *, may_fit: bool = True) -> NodeView | None:
         """Create a node of the blend of all scored scripts, with its members as parents; None: none is fitted, nor may be.
 
-        Called again without new scores, it returns the same node. The node is created once it is complete, so that a kill
-        leaves none unfinished. In a notebook competition its notebook is checked first; if it is refused, the node has no score.
+        A second node is the mean of this blend and the best stack, if its score is better. Called again without new scores,
+        it returns the same node. Nodes are created once they are complete, so that a kill leaves none unfinished. In a notebook
+        competition its notebook is checked first; if it is refused, the node has no score.
 
         Raises:
             InfrastructureFailure: the worker failed.
             BudgetExceeded: the notebook check does not fit into a budget.
         """
-        context = self._context
         async with self._busy:
-            number, blended = await self._newest(may_fit=may_fit and self._may_fit)
+            may_fit = may_fit and self._may_fit
+            number, blended = await self._newest(may_fit=may_fit)
             if blended is None:
                 return None
-            parents = tuple(sorted(blended.recipe.weights))
             look = number + _OUT_OF_FOLD if blended.score.oof is not None else number
-            node = await context.decisions.number_of(Action("ensemble", parents, look=look))
+            node = await self._created(blended, look)
+            if may_fit and (mean := await self._with_stack(number, blended)) is not None:
+                await self._created(mean, look + _WITH_STACK)
+        return load_tree(self._context)[node]
 
-            async def fit() -> BlendFit:
-                return BlendFit(blended)
+    async def _created(self, blended: FittedBlend, look: int) -> int:
+        context, recipe = self._context, blended.recipe
+        parents = tuple(sorted(recipe.weights))
+        node = await context.decisions.number_of(Action("ensemble", parents, look=look))
 
-            await context.steps.once(BLEND, fit, Key(node))
-            execution = await context.steps.once(EXECUTED, lambda: self._execution(node, blended), Key(node, GUARDED))
-            refusal = (await check_notebook(context, node)).reason if context.takes_notebooks else None
+        async def fit() -> BlendFit:
+            return BlendFit(blended)
+
+        await context.steps.once(BLEND, fit, Key(node))
+        execution = await context.steps.once(EXECUTED, lambda: self._execution(node, blended), Key(node, GUARDED))
+        refusal = (await check_notebook(context, node)).reason if context.takes_notebooks else None
         tree = load_tree(context)
         if all(ensemble.id != node for ensemble in tree.ensembles):
-            seconds, score = sum(tree[parent].seconds for parent in parents), execution.value
-            recipe = blended.recipe
+            seconds = sum(tree[parent].seconds for parent in parents)
             calibrated = f"; calibrated by {', '.join(recipe.calibration)}" if recipe.calibration else ""
             plan = f"Ensemble of {members_in_words(recipe.weights)}, combined by {recipe.space}{calibrated}."
             with context.store.write() as tx:
                 create_node(tx, context.run_id, id=node, action="ensemble", parents=parents, plan=plan)
-                if refusal is None:
-                    end_node(tx, context.run_id, node, "valid", score=score, seconds=seconds)
-                else:
-                    end_node(tx, context.run_id, node, "buggy", error=refusal, seconds=seconds)
-        return load_tree(context)[node]
+                score = execution.value if refusal is None else None
+                status: NodeStatus = "valid" if refusal is None else "buggy"
+                end_node(tx, context.run_id, node, status, score=score, error=refusal, seconds=seconds)
+        return node
+
+    async def _with_stack(self, number: int, blended: FittedBlend) -> FittedBlend | None:
+        """Return the mean of a blend of experiments and the best stack; None: there is no stack, or the mean is not better."""
+        context = self._context
+        stacks = [e for e in rank_experiments(self._complete(), context.card) if e.kind == "stack"]
+        if not stacks or blended.score.oof is None or (folds := await context.executor.fold_view()) is None:
+            return None
+        members, stack, withheld = self._members(), self._member(stacks[0]), await context.executor.view(GUARDED)
+        bank = context.executor.folder.bank
+
+        async def fit() -> BlendFit:
+            try:
+                mean = await self._worker.blend(folds, members, bank, context.seed, withheld, (blended, stack))
+            except NoBlend:
+                return BlendFit(None)
+            is_better = context.card.oriented(mean.score.value) > context.card.oriented(blended.score.value)
+            return BlendFit(mean if is_better else None)
+
+        return (await context.steps.once(MEAN_WITH_STACK, fit, Key(stack.node, attempt=number))).blend
 
     async def _newest(self, *, may_fit: bool = True) -> tuple[int, FittedBlend | None]:
         """Return the number of the fit of the present candidates, and their blend; None: it gains nothing, or is not fitted."""
@@ -166,7 +193,8 @@ class Blending:
         executor = self._context.executor
         view, (folder, _) = await executor.view(GUARDED), executor.folder.blends_of(node)
         folder.mkdir(parents=True, exist_ok=True)
-        tests = {member.node: member.submission for member in self._members() if member.node in blended.recipe.weights}
+        members = {m.node: m for m in (*map(self._member, self._complete()), *self._members())}
+        tests = {node: members[node].submission for node in blended.recipe.weights}
         await self._worker.write_blend(blended.recipe, tests, view.data, self._context.card, folder / "submission.csv")
         guards = await executor.guards_of(node, folder.name, blended.score)
         return ExecutionRecord(
@@ -183,18 +211,20 @@ class Blending:
 
         Nodes that a guard found worthless are left out, and stacks, whose out-of-fold predictions are too good.
         """
-        context, bank = self._context, self._context.executor.folder.bank
-        if context.needs_scripts or context.experiments is None:
+        if self._context.needs_scripts:
             return self._scripts()
-        members = []
-        for entry in context.experiments.all():
-            arrays = entry.result.arrays
-            if entry.complete and not entry.fitted_on_others and arrays.oof and arrays.validation and arrays.test:
-                validation = bank / arrays.validation
-                members.append(
-                    Member(entry.node, bank / arrays.oof, bank / arrays.test, entry.seconds or 0.0, validation)
-                )
+        members = [self._member(experiment) for experiment in self._complete() if not experiment.fitted_on_others]
         return members if len(members) >= FEWEST else self._scripts()
+
+    def _complete(self) -> list[Experiment]:
+        log = self._context.experiments
+        experiments = [] if log is None else [e for e in log.all() if e.complete]
+        return [e for e in experiments if e.result.arrays.oof and e.result.arrays.validation]
+
+    def _member(self, experiment: Experiment) -> Member:
+        bank, arrays = self._context.executor.folder.bank, experiment.result.arrays
+        files = [bank / (name or "") for name in (arrays.oof, arrays.test, arrays.validation)]
+        return Member(experiment.node, files[0], files[1], experiment.seconds or 0.0, files[2])
 
     def _scripts(self) -> list[Member]:
         """Return the nodes with a score on the hold-out view, as members that predict its rows."""

@@ -83,11 +83,6 @@ def most_sent(messages: Sequence[Message], *, with_tool: bool, cached: int = 0) 
     """Return the most tokens that a call sends if the endpoint has cached the first `cached` messages."""
     # Beside a tool, a text may be sent as a JSON string, in which each line end takes two bytes.
     texts = [json.dumps(message.content, ensure_ascii=False) if with_tool else message.content for message in messages]
-    sizes = [_size(text) + _TOKENS_A_MESSAGE for text in texts]
+    sizes = [len(text.encode("utf-8", "surrogatepass")) + _TOKENS_A_MESSAGE for text in texts]
     tool = _TOKENS_OF_A_TOOL if with_tool else 0
     return PromptTokenBound(tool + sum(sizes), sum(sizes[cached:]) + (0 if cached else tool))
-
-
-def _size(text: str) -> int:
-    """Return an upper bound of a text's tokens: each token of a byte-level vocabulary is at least one byte."""
-    return len(text.encode("utf-8", "surrogatepass"))

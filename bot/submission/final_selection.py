@@ -60,7 +60,8 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
     experiments = [] if context.experiments is None else context.experiments.all()
     fitted_on_others = {experiment.node for experiment in experiments if experiment.fitted_on_others}
     sound = [node for node in tree.candidates() if not node.spoiled]
-    ensembles = [node.id for node in sound if node.action == "ensemble"][-1:]
+    all_ensembles = [node for node in sound if node.action == "ensemble"]
+    ensembles = [node.id for node in all_ensembles if {*node.parents} <= {*all_ensembles[-1].parents}]  # of a mean both
     single_nodes = sorted((n for n in sound if n.action != "ensemble"), key=lambda node: (-node.fitness, node.id))
     plain = [node.id for node in single_nodes if node.id not in fitted_on_others][:_MAX_PLAIN]
     stacks = [node.id for node in single_nodes if node.id in fitted_on_others][:_STACKS]

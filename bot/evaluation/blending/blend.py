@@ -10,9 +10,9 @@ from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import BlendRecipe, FittedBlend, Member
 from bot.evaluation.blending.fit import EnsembleFit
 from bot.evaluation.blending.sample import Holdout
-from bot.evaluation.blending.spaces import combine, read_entered
+from bot.evaluation.blending.spaces import calibrated, combine, leave, read_entered
 from bot.evaluation.metrics.arrays import Values
-from bot.evaluation.metrics.registry import METRICS, prediction_kind
+from bot.evaluation.metrics.registry import METRICS, line_space, prediction_kind
 from bot.evaluation.scoring import open_scorer, readable_parts
 from bot.evaluation.scoring.bank import keep, keep_array, read_predicted, write_values
 from bot.evaluation.scoring.score import score_predictions
@@ -23,7 +23,12 @@ from state.files import replacing
 
 
 def blend(
-    view: LabelledView, members: Sequence[Member], bank: Path, seed: int, withheld: LabelledView | None = None
+    view: LabelledView,
+    members: Sequence[Member],
+    bank: Path,
+    seed: int,
+    withheld: LabelledView | None = None,
+    mean_of: tuple[FittedBlend, Member] | None = None,
 ) -> FittedBlend:
     """Fit a blend on a view's rows, and keep its predictions.
 
@@ -32,6 +37,7 @@ def blend(
     Args:
         view: the hold-out view, or the training rows that are in a fold, which members predict out of fold.
         withheld: the hold-out view, where weights are fitted out of fold; its rows are predicted by the recipe.
+        mean_of: an earlier blend of these members, and a stack, which can have no fitted weight: their mean is made instead.
 
     Raises:
         NoBlend: nothing can be blended, or no blend is better than a script alone; the message gives the reason in a sentence.
@@ -61,23 +67,49 @@ def blend(
                     return [score_or_nan(truth, predictions, rows) for rows in sets]
 
         holdout = Holdout(view, truth, scores)
-        fit = EnsembleFit(holdout, members, seed)
-        recipe, values = fit.recipe, fit.predict()
-        best = max(fit.pool.members[:3], key=lambda m: holdout.oriented(fit.form.read(m.predictions), [None])[0])
-        files = {node: m.submission for node, m in fit.members.items()}
-        test_sample, as_file = view.data / "sample_submission.csv", as_files or prediction_kind(card) != "number"
-        validation_file = _keep(values, view.data / "sample_validation.csv", card, bank, as_file=as_file)
-        submission = _keep(blend_files(recipe, files, test_sample, card), test_sample, card, bank, as_file=as_file)
-    score = score_predictions(view, bank / validation_file, best.predictions, seed)
+        rejected: Mapping[int, str] = {}
+        if mean_of is not None:
+            recipe, values = _mean_with_stack(*mean_of, view, bank)
+            rival, by_node = mean_of[1], {member.node: member for member in (*members, mean_of[1])}
+        else:
+            fit = EnsembleFit(holdout, members, seed)
+            recipe, values, by_node, rejected = fit.recipe, fit.predict(), dict(fit.members), fit.pool.rejected
+            rival = max(fit.pool.members[:3], key=lambda m: holdout.oriented(fit.form.read(m.predictions), [None])[0])
+    as_file = as_files or prediction_kind(card) != "number"
+
+    def keep_combined(files: Mapping[int, Path], sample: Path) -> str:
+        return _keep(blend_files(recipe, files, sample, card), sample, card, bank, as_file=as_file)
+
+    validation_file = _keep(values, view.data / "sample_validation.csv", card, bank, as_file=as_file)
+    submission = keep_combined({n: m.submission for n, m in by_node.items()}, view.data / "sample_submission.csv")
+    score = score_predictions(view, bank / validation_file, rival.predictions, seed)
     if withheld is None:
         score = replace(score, predictions=validation_file, submission=submission)
     else:
-        sample = withheld.data / "sample_validation.csv"
-        files = {node: m.validation for node, m in fit.members.items() if m.validation is not None}
-        withheld_file = _keep(blend_files(recipe, files, sample, card), sample, card, bank, as_file=as_file)
+        files = {node: m.validation for node, m in by_node.items() if m.validation is not None}
+        withheld_file = keep_combined(files, withheld.data / "sample_validation.csv")
         final = score_predictions(withheld, bank / withheld_file, None, seed).final
         score = replace(score, predictions=withheld_file, submission=submission, oof=validation_file, final=final)
-    return FittedBlend(recipe, score, rejected=fit.pool.rejected)
+    return FittedBlend(recipe, score, rejected)
+
+
+def _mean_with_stack(blended: FittedBlend, stack: Member, view: LabelledView, bank: Path) -> tuple[BlendRecipe, Values]:
+    """Return the recipe of the mean of a blend and a stack in the blend's space, and what it predicts of a view's rows."""
+    recipe, card = blended.recipe, view.card
+    steps = {"scale": [1.0], "offset": [0.0], **recipe.calibration}
+    if recipe.space != line_space(card) or recipe.ties or len(steps) > 2 or list(steps["scale"]) != [1.0]:
+        raise NoBlend("The ensemble is no sum in the space of the metric.")
+    sample = view.data / "sample_validation.csv"
+    files = bank / (blended.score.oof or ""), stack.predictions
+    parts = [read_entered(file, recipe.space, sample, card) for file in files]
+    columns = {node: [weight / 2 for weight in weights] for node, weights in recipe.columns.items()}
+    mean = BlendRecipe(
+        recipe.space,
+        {node: weight / 2 for node, weight in recipe.weights.items()} | {stack.node: 0.5},
+        {"scale": [1.0], "offset": [offset / 2 for offset in steps["offset"]]},
+        columns and columns | {stack.node: [0.5] * len(card.prediction_columns)},
+    )
+    return mean, calibrated(leave(recipe.space, (parts[0] + parts[1]) / 2, card), {}, card)
 
 
 def write_blend(

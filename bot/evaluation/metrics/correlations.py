@@ -25,19 +25,12 @@ def r2(y_true: Values, y_pred: Values, params: Params) -> float:
 
 
 def pearson(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Pearson's correlation; NaN where either side of a column is constant.
-
-    In MLE-bench: us-patent-phrase-to-phrase-matching, where a constant submission has the score NaN and is valid all the
-    same; here it has no score, and is not.
-    """
+    """Pearson's correlation; NaN where either side of a column is constant."""
     return mean_over_columns(y_true, y_pred, _correlation)
 
 
 def spearman(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Mean over the columns of Spearman's rank correlation (ties share their mean rank); NaN where a side is constant.
-
-    In MLE-bench: google-quest-challenge, whose grader sorts by id but never compares ids.
-    """
+    """Mean over the columns of Spearman's rank correlation (ties share their mean rank); NaN where a side is constant."""
     return mean_over_columns(mean_ranks(y_true), mean_ranks(y_pred), _correlation)
 
 
@@ -70,8 +63,7 @@ def laplace_log_likelihood(y_true: Values, y_pred: Values, params: Params) -> fl
     """Modified Laplace log likelihood: the mean of -sqrt(2) error / sigma - log(sqrt(2) sigma).
 
     The first prediction column is the quantity, the second its standard deviation (sigma), whose truth is not looked at;
-    NaN unless there are just two. In MLE-bench: osic-pulmonary-fibrosis-progression, with the default parameters; its
-    grader takes each patient's last three weeks alone, so that it is the same only where the answers hold those.
+    NaN unless there are just two.
 
     Params:
         clip: the least sigma; 70 by default.
@@ -91,7 +83,7 @@ def mean_angular_error(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean angle, in radians (0 to pi), between the true and the predicted direction.
 
     The columns are azimuth and zenith in radians; NaN unless there are just two. The angle is the arc cosine of the unit
-    vectors' product, cut to [-1, 1]. In MLE-bench: icecube-neutrinos-in-deep-ice.
+    vectors' product, cut to [-1, 1].
     """
     if y_true.shape[1] != 2 or y_pred.shape[1] != 2:
         return math.nan

@@ -1,11 +1,6 @@
 """Metrics of quantities by their errors: absolute, squared, of logarithms, relative.
 
-All are 0 for perfect predictions and take any number of columns; NaN for no rows. In MLE-bench: `rmse`
-new-york-city-taxi-fare-prediction, petfinder-pawpularity-score, and denoising-dirty-documents, where each pixel is a row;
-`mean_columnwise_rmsle` nomad2018-predict-transparent-conductors; `mae` ventilator-pressure-prediction (whose grader leaves
-out the rows with u_out = 1, so that it is the same only where the answers hold the others alone) and
-predict-volcanic-eruptions-ingv-oe (whose grader rounds to whole numbers first); `mean_columnwise_rmse`
-stanford-covid-vaccine (over 3 of 5 columns, and there over the rows marked `keep`).
+All are 0 for perfect predictions and take any number of columns; NaN for no rows.
 
 Squared and absolute errors are computed here: scikit-learn's checks of its arguments take longer than thousands of rows, and
 a blend scores thousands of predictions. It is imported where it is called: that takes a second.

@@ -17,9 +17,8 @@ _Sets = tuple[set[str], set[str]]
 def multilabel_micro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
     """F1 of the labels of all rows pooled: 2 TP / (2 TP + FP + FN); a label named twice counts once.
 
-    NaN where neither side has any. In MLE-bench: imet-2020-fgvc7, plant-pathology-2021-fgvc8,
-    facebook-recruiting-iii-keyword-extraction (where Kaggle's was `multilabel_samples_f1`). Their graders ignore predicted
-    labels that no answer has; here, as on Kaggle, these are wrong, unless `known_only` is set.
+    NaN where neither side has any. MLE-bench's graders ignore predicted labels that no answer has; here, as on Kaggle, these
+    are wrong, unless `known_only` is set.
 
     Params:
         known_only: whether predicted labels that no row's truth has are ignored; false by default.
@@ -64,8 +63,7 @@ def map_at_k(y_true: Values, y_pred: Values, params: Params) -> float:
 
     Of a row: the sum, over the places i at which a true label stands for the first time, of the precision down to i, divided by
     the smaller of k and the number of true labels. Rows without true labels have 0, as in the implementation that Kaggle
-    published; labels behind the first k are ignored. In MLE-bench: h-and-m-personalized-fashion-recommendations (k = 12),
-    hotel-id-2021-fgvc8, whale-categorization-playground (k = 5).
+    published; labels behind the first k are ignored.
 
     Params:
         k: 5 by default.
@@ -79,7 +77,7 @@ def map_at_k(y_true: Values, y_pred: Values, params: Params) -> float:
 def top_k_error(y_true: Values, y_pred: Values, params: Params) -> float:
     """Share of rows whose true label is not among the first k predicted ones.
 
-    The truth is one label. In MLE-bench: inaturalist-2019-fgvc6 (k = 1), whose grader compares whole numbers: there `07` is `7`.
+    The truth is one label.
 
     Params:
         k: 1 by default.

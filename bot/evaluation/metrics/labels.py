@@ -21,11 +21,7 @@ from state.errors import UsageError
 def accuracy(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Share of rows whose labels all match: 1 for each that does, and 0 for any other, (rows, 1).
 
-    Labels that are numbers are compared as numbers (`1` is `1.0`). In MLE-bench: cassava-leaf-disease-classification,
-    cdiscount-image-classification-challenge, iwildcam-2020-fgvc7, ml2021spring-hw2,
-    movie-review-sentiment-analysis-kernels-only, paddy-disease-classification, spaceship-titanic,
-    tabular-playground-series-dec-2021, tensorflow-speech-recognition-challenge, and text-normalization-challenge in English
-    and Russian (whose grader compares texts letter by letter: there `1.0` is not `1`).
+    Labels that are numbers are compared as numbers (`1` is `1.0`).
     """
     return np.asarray(mean_columnwise_accuracy(y_true, y_pred, params).min(axis=1, keepdims=True))
 
@@ -69,7 +65,7 @@ def quadratic_weighted_kappa(y_true: Values, y_pred: Values, params: Params) -> 
     Kaggle's definition, w_ij = (i - j)^2 / (N - 1)^2, in which N falls out. The distance of two labels is that of their numbers;
     scikit-learn's, that MLE-bench uses, is that of their places among the labels that occur, which is the same unless one
     between them occurs nowhere. A constant prediction has 0. NaN where a label is no number, or both sides are one
-    and the same label. In MLE-bench: aptos2019-blindness-detection, learning-agency-lab-automated-essay-scoring-2.
+    and the same label.
     """
 
     def kappa(truth: Values, prediction: Values) -> float:
@@ -83,7 +79,7 @@ def quadratic_weighted_kappa(y_true: Values, y_pred: Values, params: Params) -> 
 def mcc(y_true: Values, y_pred: Values, params: Params) -> float:
     """Matthews correlation coefficient, for two classes or more (Gorodkin 2004); 0 where one side is constant.
 
-    NaN where both sides are one and the same label. In MLE-bench: nfl-player-contact-detection.
+    NaN where both sides are one and the same label.
     """
 
     def correlation(truth: Values, prediction: Values) -> float:
@@ -97,10 +93,7 @@ def mcc(y_true: Values, y_pred: Values, params: Params) -> float:
 
 
 def macro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Mean over the classes, which the truth or the prediction has, of their F1; 0 for a class that is never found.
-
-    In MLE-bench: herbarium-2020-fgvc7, herbarium-2021-fgvc8, herbarium-2022-fgvc9, iwildcam-2019-fgvc6.
-    """
+    """Mean over the classes, which the truth or the prediction has, of their F1; 0 for a class that is never found."""
 
     def mean_f1(truth: Values, prediction: Values) -> float:
         right, true, predicted_counts = _counts(truth, prediction)
@@ -112,7 +105,7 @@ def macro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
 def micro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
     """F1 of all classes' counts pooled; of one label a row, that is the accuracy.
 
-    In MLE-bench: plant-seedlings-classification. For many labels a row see `multilabel_micro_f1`.
+    For many labels a row see `multilabel_micro_f1`.
     """
     return _by_column(y_true, y_pred, lambda truth, prediction: float((truth == prediction).mean()))
 
@@ -156,13 +149,18 @@ def binary_f_beta(y_true: Values, y_pred: Values, params: Params) -> float:
             return math.nan
         return float(fbeta_score(truth, prediction, beta=beta, zero_division=0))
 
-    return mean_over_columns(_are(y_true, positive), _are(y_pred, positive), f_beta)
+    truth, prediction = (_cells(side, lambda label: _class_of(label) == positive, int) for side in (y_true, y_pred))
+    return mean_over_columns(truth, prediction, f_beta)
 
 
 def _by_column(y_true: Values, y_pred: Values, score: Callable[[Values, Values], float]) -> float:
     """Return the mean of the columns' scores, labels given as whole numbers that stand for them."""
     places: dict[object, int] = {}
-    return mean_over_columns(_codes(y_true, places), _codes(y_pred, places), score)
+
+    def codes(side: Values) -> Values:
+        return _cells(side, lambda label: places.setdefault(canonical_label(label), len(places)), int)
+
+    return mean_over_columns(codes(y_true), codes(y_pred), score)
 
 
 def _counts(truth: Values, prediction: Values) -> tuple[Values, Values, Values]:
@@ -177,9 +175,8 @@ def _of_one_label(truth: Values, prediction: Values) -> bool:
     return bool((truth == truth[0]).all() and (prediction == truth[0]).all())
 
 
-def _codes(values: Values, places: dict[object, int]) -> Values:
-    flat = each_cell(values, lambda label: places.setdefault(canonical_label(label), len(places)))
-    return np.array(flat, dtype=int).reshape(values.shape)
+def _cells(values: Values, function: Callable[[object], object], dtype: type) -> Values:
+    return np.array(each_cell(values, function), dtype=dtype).reshape(values.shape)
 
 
 _TRUTHS: Mapping[object, int] = {"true": 1, "yes": 1}
@@ -190,15 +187,10 @@ def _class_of(label: object) -> object:
     return _TRUTHS.get(canonical.lower(), canonical) if isinstance(canonical, str) else canonical
 
 
-def _are(values: Values, positive: object) -> Values:
-    flat = each_cell(values, lambda label: _class_of(label) == positive)
-    return np.array(flat, dtype=int).reshape(values.shape)
-
-
 def _as_numbers(values: Values) -> Values | None:
     def number_or_nan(label: object) -> float:
         canonical = canonical_label(label)
         return float(canonical) if isinstance(canonical, int | float) else math.nan
 
-    as_numbers = np.array(each_cell(values, number_or_nan)).reshape(values.shape)
+    as_numbers = _cells(values, number_or_nan, float)
     return as_numbers if np.isfinite(as_numbers).all() else None

@@ -88,8 +88,7 @@ _Counts = tuple[int, int, int]
 def dice(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean over the masks of Dice, 2 |both| / (|truth| + |prediction|); a pair of empty masks has 1.
 
-    With a beta it is F-beta, of which Dice is the one with beta 1. In MLE-bench: hubmap-kidney-segmentation;
-    vesuvius-challenge-ink-detection (beta = 0.5; a pair of empty masks has 0 there).
+    With a beta it is F-beta, of which Dice is the one with beta 1.
 
     Params:
         beta: how much more recall counts than precision; 1 by default.
@@ -101,8 +100,6 @@ def dice(y_true: Values, y_pred: Values, params: Params) -> float:
 
 def global_dice(y_true: Values, y_pred: Values, params: Params) -> float:
     """Dice of the pixels of all masks pooled; NaN where all masks are empty.
-
-    In MLE-bench: google-research-identify-contrails-reduce-global-warming, where `-` is an empty mask.
 
     Params:
         beta: how much more recall counts than precision; 1 by default.
@@ -119,8 +116,7 @@ def mask_map_iou(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean over the masks of the share of thresholds that the intersection over union exceeds.
 
     Of a mask that is one object, that is the mean average precision over IoU thresholds. A pair of empty masks has 1, one of
-    which one is empty 0. In MLE-bench: tgs-salt-identification-challenge; its grader takes an empty prediction, where there is a
-    mask, for the whole image (numpy's histogram of nothing but zeros), so that it may give more than the 0 of Kaggle and here.
+    which one is empty 0.
 
     Params:
         thresholds: from 0.5 to 0.95 in steps of 0.05 by default.

@@ -1,7 +1,6 @@
 """Metrics of probabilities by their logarithms: log loss in several forms, and the Kullback-Leibler divergence.
 
-MLE-bench's graders of spooky-author-identification, leaf-classification, dog-breed-identification and lmsys-chatbot-arena
-refuse rows that do not sum to 1 within 1e-6; here, as on Kaggle, rows are divided by their sums.
+MLE-bench's graders refuse rows that do not sum to 1 within 1e-6; here, as on Kaggle, rows are divided by their sums.
 """
 
 import numpy as np
@@ -19,9 +18,6 @@ def log_loss(y_true: Values, y_pred: Values, params: Params) -> Values:
     Several columns are class probabilities against one-hot truth: rows are divided by their sums first (`normalize`,
     default true; a row of zeros stays as it is), then clipped to [eps, 1 - eps] (`eps`, default 1e-15), as Kaggle
     does. One column is the probability of the positive class.
-
-    In MLE-bench: spooky-author-identification, leaf-classification, dog-breed-identification, lmsys-chatbot-arena,
-    dogs-vs-cats-redux-kernels-edition, statoil-iceberg-classifier-challenge (the last two of one column).
     """
     if y_pred.shape[1] == 1:
         y_true, y_pred = (np.hstack([1.0 - side, side]) for side in (y_true, y_pred))
@@ -42,9 +38,6 @@ def mean_columnwise_log_loss(y_true: Values, y_pred: Values, params: Params) -> 
 def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Mean over the rows of each row's weighted mean of its cells' binary log losses, in nats, (rows, 1).
 
-    In MLE-bench: rsna-2022-cervical-spine-fracture-detection, with `weights` [7, 1, 1, 1, 1, 1, 1, 1] and `positive` 2; but its
-    files have a row for each of these columns, and so need its own grader.
-
     Params:
         weights: of the columns; 1 for each by default.
         positive: what the weight of a cell whose truth is 1 is multiplied by; 1 by default.
@@ -60,8 +53,7 @@ def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> Values:
 def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Mean over the rows of the Kullback-Leibler divergence of the prediction from the truth: sum of t log(t / p), in nats.
 
-    It is (rows, 1). Terms with t = 0 are 0. In MLE-bench: hms-harmful-brain-activity-classification, whose grader refuses
-    rows that do not sum to 1; here those of the prediction are divided by their sums first.
+    It is (rows, 1). Terms with t = 0 are 0.
 
     Params:
         eps: predictions are clipped to [eps, 1 - eps]; 1e-15 by default.

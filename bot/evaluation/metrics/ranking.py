@@ -56,16 +56,7 @@ def pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float | None:
 
 
 def roc_auc(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Area under the ROC curve, the mean over the columns; NaN where a column's truth has one class only.
-
-    In MLE-bench: aerial-cactus-identification, detecting-insults-in-social-commentary, histopathologic-cancer-detection,
-    invasive-species-monitoring, mlsp-2013-birds, playground-series-s3e18, random-acts-of-pizza,
-    rsna-miccai-brain-tumor-radiogenomic-classification, seti-breakthrough-listen, siim-isic-melanoma-classification,
-    tabular-playground-series-may-2022, the-icml-2013-whale-challenge-right-whale-redux; as a mean over columns
-    jigsaw-toxic-comment-classification-challenge, plant-pathology-2020-fgvc7, ranzcr-clip-catheter-line-classification. Not
-    jigsaw-unintended-bias-in-toxicity-classification, whose score needs columns that no submission has, and whose grader
-    cuts predictions at 0.5 first.
-    """
+    """Area under the ROC curve, the mean over the columns; NaN where a column's truth has one class only."""
     low, high = y_true.min(axis=0), y_true.max(axis=0)
     positive = y_true == high
     if ((low == high) | ~(positive | (y_true == low)).all(axis=0)).any():
@@ -88,7 +79,7 @@ def lwlrap(y_true: Values, y_pred: Values, params: Params) -> float:
     to it; the mean over all true labels of all rows.
 
     scikit-learn's `label_ranking_average_precision_score`, each row weighted by the number of its labels; rows without
-    labels do not count, NaN if none has any. In MLE-bench: freesound-audio-tagging-2019.
+    labels do not count, NaN if none has any.
     """  # noqa: D205 - one sentence
     truth = y_true > 0
     labels = truth.sum()
@@ -108,8 +99,7 @@ def probabilistic_f1(y_true: Values, y_pred: Values, params: Params) -> float:
     """F-beta with probabilities in place of decisions, the mean over the columns (pF1 at the default beta of 1).
 
     A row of truth 1 adds its probability to the true positives, one of truth 0 to the false positives; precision and recall
-    follow from their sums. Probabilities are cut to [0, 1]; 0 where nothing is found, NaN where no truth is 1. In MLE-bench:
-    rsna-breast-cancer-detection.
+    follow from their sums. Probabilities are cut to [0, 1]; 0 where nothing is found, NaN where no truth is 1.
 
     Params:
         beta: how much more recall counts than precision; 1 by default.

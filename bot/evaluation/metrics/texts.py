@@ -14,8 +14,7 @@ from bot.evaluation.metrics.params import Params
 def word_jaccard(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean over the rows of the words that both texts have, divided by those that either has; capitals do not matter.
 
-    Two texts without words have 1. In MLE-bench: tweet-sentiment-extraction (whose grader fails on two such texts) and
-    chaii-hindi-and-tamil-question-answering (where they have 0).
+    Two texts without words have 1.
     """
 
     def jaccard(truth: str, prediction: str) -> float:
@@ -26,17 +25,14 @@ def word_jaccard(y_true: Values, y_pred: Values, params: Params) -> float:
 
 
 def levenshtein(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Mean over the rows of the edit distance between the texts, in characters.
-
-    In MLE-bench: billion-word-imputation, bms-molecular-translation.
-    """
+    """Mean over the rows of the edit distance between the texts, in characters."""
     return mean_over_texts(y_true, y_pred, distance)
 
 
 def levenshtein_ratio(y_true: Values, y_pred: Values, params: Params) -> float:
     """Sum of the rows' edit distances in words, divided by the number of words of all true texts; it may exceed 1.
 
-    NaN where the truth has no words. In MLE-bench: multi-modal-gesture-recognition, whose words are whole numbers.
+    NaN where the truth has no words.
     """
     pairs = [(truth.split(), prediction.split()) for truth, prediction in text_pairs(y_true, y_pred)]
     words = sum(len(truth) for truth, _ in pairs)
@@ -47,7 +43,7 @@ def kendall_tau(y_true: Values, y_pred: Values, params: Params) -> float:
     """Kendall's tau of orders: 1 - 4 S / sum of n (n - 1), where S is the number of swaps of neighbours that make the predicted
     orders of all rows the true ones, and n the number of things that a row lists, separated by blanks.
 
-    NaN where a row's prediction does not list the true things, each once, or no row lists two. In MLE-bench: AI4Code.
+    NaN where a row's prediction does not list the true things, each once, or no row lists two.
     """  # noqa: D205 - one sentence
     swaps = max_swaps = 0
     for truth, prediction in text_pairs(y_true, y_pred):

@@ -118,6 +118,7 @@ async def test_an_ensemble_is_compared_on_validation_rows_alone_and_wins_ties(tm
     async with lab_in(tmp_path) as (context, worker):
         for seed, name in enumerate(("a", "b", "c")):
             await logged(context, name, sure=0.9, seed=seed)
+        await logged(context, "useless", sure=0.0, seed=9, uses=("a",))
         node = await Blending(context, worker).as_node()
         chosen = await select_final(context, worker, over=True)
         found = selection_of(context)
@@ -125,7 +126,35 @@ async def test_an_ensemble_is_compared_on_validation_rows_alone_and_wins_ties(tm
         one = next(one for one in found.candidates if one.node == node.id)
         assert (one.kind, one.out_of_fold, chosen.id) == ("ensemble", None, node.id)
         assert one.holdout is not None and one.final is not None
-        assert len(found.candidates) == 4
+        assert len(found.candidates) == 5, "the mean with the stack is not better"
+
+
+async def test_the_mean_of_the_ensemble_and_the_best_stack_is_a_candidate_if_it_is_better_out_of_fold(tmp_path) -> None:
+    async with lab_in(tmp_path) as (context, worker):
+        for seed, name in enumerate(("a", "b", "c")):
+            await logged(context, name, sure=0.9, seed=seed)
+        await logged(context, "worse", sure=1.2, seed=6, uses=("a",))
+        stack = await logged(context, "stack", sure=1.5, seed=7, uses=("a", "b"))
+        blending = Blending(context, worker)
+        node = await blending.as_node()
+        assert await blending.as_node() == node
+        ensemble, mean = load_tree(context).ensembles
+        assert ensemble == node and mean.fitness > ensemble.fitness
+        weights, half = (
+            blend_of(context.store, RUN, node.id).recipe.weights,
+            blend_of(context.store, RUN, mean.id).recipe.weights,
+        )
+        assert half == pytest.approx({**{member: weight / 2 for member, weight in weights.items()}, stack: 0.5})
+        files = [context.executor.submission_of(number, "holdout") for number in (node.id, stack, mean.id)]
+        assert context.experiments is not None
+        await context.experiments.write_submissions(worker, (stack,))
+        logits = [np.array([np.log(float(p) / (1 - float(p))) for _, p in read(file)[1:]]) for file in files]
+        assert logits[2] == pytest.approx((logits[0] + logits[1]) / 2, abs=1e-6)
+        assert await select_final(context, worker, over=True) is not None
+        found = selection_of(context)
+        assert found is not None
+        kinds = {one.node: one.kind for one in found.candidates}
+        assert (kinds[node.id], kinds[mean.id], kinds[stack]) == ("ensemble", "ensemble", "stack")
 
 
 async def test_an_ensemble_of_labels_is_made_of_their_probabilities(tmp_path: Path) -> None:
