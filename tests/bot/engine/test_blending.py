@@ -142,12 +142,13 @@ async def test_a_stopped_run_submits_an_ensemble_only_if_it_is_fitted(tmp_path: 
 
 @pytest.mark.asyncio
 @pytest.mark.integration
-async def test_no_time_is_kept_for_a_refit_of_the_baseline_until_a_script_of_the_search_has_ended(tmp_path) -> None:
+async def test_no_time_is_kept_for_a_refit_of_the_baseline_until_a_script_of_the_search_has_a_score(tmp_path) -> None:
     """On a busy machine its refit needed all the time that was left of three minutes, so nothing was searched."""
     async with blended_run(tmp_path) as (context, _):
         await score(context, 1, WRONG[1])
+        await score(context, 2, "undefined")
         assert best_seconds(context, load_tree(context)) is None
-        await score(context, 2, WRONG[2])
+        await score(context, 3, WRONG[2])
         assert best_seconds(context, load_tree(context)) is not None
 
 
