@@ -22,8 +22,8 @@ from state.steps import Key, StepKind
 
 FEWEST = 2
 """Minimum number of members."""
-_OUT_OF_FOLD, _WITH_STACK = 10_000, 10_000
-"""Added to the number of a fit out of fold, and again of its mean with a stack: each look of a decision has its own number."""
+_OUT_OF_FOLD = 10_000
+"""Added to the number of an out-of-fold fit, as fits on the hold-out view have their own; and times the node of a stack."""
 MEAN_WITH_STACK = StepKind("ensemble with a stack", BlendFit)
 
 
@@ -68,12 +68,12 @@ class Blending:
             self._may_fit = False
             self._context.say("the ensemble was not fitted in time")
 
-    async def as_node(self, *, may_fit: bool = True) -> NodeView | None:
+    async def as_node(self, *, may_fit: bool = True, over: bool = False) -> NodeView | None:
         """Create a node of the blend of all scored scripts, with its members as parents; None: none is fitted, nor may be.
 
-        A second node is the mean of this blend and the best stack, if its score is better. Called again without new scores,
-        it returns the same node. Nodes are created once they are complete, so that a kill leaves none unfinished. In a notebook
-        competition its notebook is checked first; if it is refused, the node has no score.
+        When the search is `over`, a second node is the mean of this blend and the best stack, if it scores better. Called again
+        without new scores, it returns the same node. A node is created once it is complete, so a kill leaves none unfinished.
+        In a notebook competition its notebook is checked first; if it is refused, the node has no score.
 
         Raises:
             InfrastructureFailure: the worker failed.
@@ -86,8 +86,11 @@ class Blending:
                 return None
             look = number + _OUT_OF_FOLD if blended.score.oof is not None else number
             node = await self._created(blended, look)
-            if may_fit and (mean := await self._with_stack(number, blended)) is not None:
-                await self._created(mean, look + _WITH_STACK)
+            stacks = [e for e in rank_experiments(self._complete(), self._context.card) if e.kind == "stack"]
+            if over and may_fit and stacks and blended.score.oof is not None:
+                mean = await self._with_stack(number, blended, self._member(stacks[0]))
+                if mean is not None:
+                    await self._created(mean, look + _OUT_OF_FOLD * stacks[0].node)
         return load_tree(self._context)[node]
 
     async def _created(self, blended: FittedBlend, look: int) -> int:
@@ -113,18 +116,16 @@ class Blending:
                 end_node(tx, context.run_id, node, status, score=score, error=refusal, seconds=seconds)
         return node
 
-    async def _with_stack(self, number: int, blended: FittedBlend) -> FittedBlend | None:
-        """Return the mean of a blend of experiments and the best stack; None: there is no stack, or the mean is not better."""
-        context = self._context
-        stacks = [e for e in rank_experiments(self._complete(), context.card) if e.kind == "stack"]
-        if not stacks or blended.score.oof is None or (folds := await context.executor.fold_view()) is None:
-            return None
-        members, stack, withheld = self._members(), self._member(stacks[0]), await context.executor.view(GUARDED)
-        bank = context.executor.folder.bank
+    async def _with_stack(self, number: int, blended: FittedBlend, stack: Member) -> FittedBlend | None:
+        """Return the mean of a blend of experiments and a stack; None: it is not better."""
+        context, members, bank = self._context, self._members(), self._context.executor.folder.bank
+        folds, withheld = await context.executor.fold_view(), await context.executor.view(GUARDED)
 
         async def fit() -> BlendFit:
             try:
-                mean = await self._worker.blend(folds, members, bank, context.seed, withheld, (blended, stack))
+                mean = await self._worker.blend(
+                    folds or withheld, members, bank, context.seed, withheld, (blended, stack)
+                )
             except NoBlend:
                 return BlendFit(None)
             is_better = context.card.oriented(mean.score.value) > context.card.oriented(blended.score.value)

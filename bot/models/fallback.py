@@ -114,7 +114,7 @@ class FallbackModel:
         broke off is added to the answer's.
         """
         call = _Call(limits)
-        admitted = {answerer: self._admits(answerer) for answerer in self._answerers}
+        admitted = {a: a.instant or self._breakers[a.name].admits() for a in self._answerers}
         order = sorted(self._answerers, key=lambda answerer: not admitted[answerer])
         for position, answerer in enumerate(order):
             later = [a for a in order[position + 1 :] if admitted[a] == admitted[answerer] and not a.instant]
@@ -122,9 +122,6 @@ class FallbackModel:
             if completion is not None:
                 return completion
         raise call.error()
-
-    def _admits(self, answerer: Answerer) -> bool:
-        return answerer.instant or self._breakers[answerer.name].admits()
 
     async def _try(
         self, answerer: Answerer, call: _Call, remaining_count: int, prompt: Prompt[AnswerT], role: str

@@ -174,7 +174,7 @@ async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun
             diagnostics=diagnostics,
             # A run that was stopped may be resumed, and must not know it then.
             final_score=context.executor.final_score(node) if node is not None and finished else None,
-            blend=_blend(context, tree),
+            blend=_blend(context, tree, final.node),
             nodes=len(scripts),
             valid_nodes=len(valid),
             executions=len(executions),
@@ -207,8 +207,9 @@ def _hidden(graded: GradedRun, node: int | None) -> float | None:
     return None if node is None or node not in graded.nodes else graded.nodes[node].score
 
 
-def _blend(context: RunContext, tree: Tree) -> BlendFigures | None:
-    node = max((ensemble.id for ensemble in tree.ensembles if ensemble.valid), default=None)
+def _blend(context: RunContext, tree: Tree, submitted: int | None) -> BlendFigures | None:
+    nodes = [ensemble.id for ensemble in tree.ensembles if ensemble.valid]
+    node = submitted if submitted in nodes else max(nodes, default=None)
     blended = None if node is None else blend_of(context.store, context.run_id, node)
     if node is None or blended is None:
         return None

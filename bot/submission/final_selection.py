@@ -60,8 +60,12 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
     experiments = [] if context.experiments is None else context.experiments.all()
     fitted_on_others = {experiment.node for experiment in experiments if experiment.fitted_on_others}
     sound = [node for node in tree.candidates() if not node.spoiled]
-    all_ensembles = [node for node in sound if node.action == "ensemble"]
-    ensembles = [node.id for node in all_ensembles if {*node.parents} <= {*all_ensembles[-1].parents}]  # of a mean both
+    newest = [node for node in sound if node.action == "ensemble"][-1:]
+    # Beside the mean of an ensemble and a stack the ensemble itself.
+    without_stack = [node for node in sound if newest and {*node.parents} == {*newest[0].parents} - fitted_on_others][
+        -1:
+    ]
+    ensembles = sorted({node.id for node in (*without_stack, *newest) if node.action == "ensemble"})
     single_nodes = sorted((n for n in sound if n.action != "ensemble"), key=lambda node: (-node.fitness, node.id))
     plain = [node.id for node in single_nodes if node.id not in fitted_on_others][:_MAX_PLAIN]
     stacks = [node.id for node in single_nodes if node.id in fitted_on_others][:_STACKS]
@@ -116,7 +120,7 @@ def _reason(choice: CandidateRanking, candidates: Sequence[CandidateComparison])
     if len(candidates) == 1:
         return "the only candidate"
     first, second = candidates[:2]
-    winner = "the ensemble" if first.kind == "ensemble" else f"node {first.node}"
+    winner = "the ensemble" if first.kind == "ensemble" != second.kind else f"node {first.node}"
     if choice.evidence[first.node].worth <= choice.evidence[second.node].worth:
         return f"{winner} is as good as node {second.node} and faster"
     if first.kind == "ensemble" and (first.gain or 0.0) < 0:

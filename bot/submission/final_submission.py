@@ -126,7 +126,7 @@ async def make_final_submission(
     if blending is not None and not (hurried and context.takes_notebooks):
         with suppress(BotError, TimeoutError):
             async with asyncio.timeout(_STOPPED_SECONDS if hurried else None):
-                await blending.as_node(may_fit=not hurried)
+                await blending.as_node(may_fit=not hurried, over=over)
     tree = load_tree(context)
     if own:
         valid_nodes = (node for node in reversed(tree.nodes) if node.state == "valid" and not node.baseline)

@@ -98,10 +98,9 @@ async def _of_experiments(
 def made_on_all_rows(context: RunContext, node: int) -> dict[int, str]:
     """Return the bank's files of an experiment, or of an ensemble's members, that were made on all rows and may be submitted."""
     blended = blend_of(context.store, context.run_id, node)
-    if blended is None and not _built_on_all_rows(context, node):
-        return {}
     weights = {node: 1.0} if blended is None else blended.recipe.weights
-    sealed = {member: run.file for member in weights if (run := retrained(context, member)) is not None and run.file}
+    runs = {member: retrained(context, member) for member in weights if _built_on_all_rows(context, member)}
+    sealed = {member: run.file for member, run in runs.items() if run is not None and run.file}
     return sealed if may_be_mixed(weights, sealed) else {}
 
 
@@ -122,7 +121,7 @@ def may_be_mixed(weights: Mapping[int, float], refitted: Collection[int]) -> boo
     A weight below 0 takes out what members have in common, which is less once a few of them have seen more rows.
     """
     sizes = {node: abs(weight) for node, weight in weights.items()}
-    return sum(sizes[node] for node in refitted) >= _HALF * sum(sizes.values())
+    return sum(sizes[node] for node in refitted) >= _HALF * sum(sizes.values()) - 1e-9
 
 
 async def refit_scripts(context: RunContext, node: int, worker: Worker) -> Mapping[int, MadeFile]:

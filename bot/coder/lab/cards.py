@@ -42,7 +42,7 @@ def experiment_line(experiment: Experiment, blend: BlendSoFar | None) -> str:
 
 
 def board(context: RunContext, everything: bool = False, with_kernels: bool = False) -> list[str]:
-    """Return the board's lines, the best experiment first, those that were withdrawn last.
+    """Return the board's lines, the best experiment first, withdrawn ones at the end.
 
     Args:
         context: the run.

@@ -37,7 +37,7 @@ def blend(
     Args:
         view: the hold-out view, or the training rows that are in a fold, which members predict out of fold.
         withheld: the hold-out view, where weights are fitted out of fold; its rows are predicted by the recipe.
-        mean_of: an earlier blend of these members, and a stack, which can have no fitted weight: their mean is made instead.
+        mean_of: an earlier blend of these members, and a stack, whose weight cannot be fitted: their mean is made instead.
 
     Raises:
         NoBlend: nothing can be blended, or no blend is better than a script alone; the message gives the reason in a sentence.
@@ -98,15 +98,14 @@ def _mean_with_stack(blended: FittedBlend, stack: Member, view: LabelledView, ba
     recipe, card = blended.recipe, view.card
     steps = {"scale": [1.0], "offset": [0.0], **recipe.calibration}
     if recipe.space != line_space(card) or recipe.ties or len(steps) > 2 or list(steps["scale"]) != [1.0]:
-        raise NoBlend("The ensemble is no sum in the space of the metric.")
+        raise NoBlend("The ensemble is not a weighted sum in the metric's space.")
     sample = view.data / "sample_validation.csv"
-    files = bank / (blended.score.oof or ""), stack.predictions
-    parts = [read_entered(file, recipe.space, sample, card) for file in files]
+    parts = [read_entered(f, recipe.space, sample, card) for f in (bank / (blended.score.oof or ""), stack.predictions)]
     columns = {node: [weight / 2 for weight in weights] for node, weights in recipe.columns.items()}
     mean = BlendRecipe(
         recipe.space,
         {node: weight / 2 for node, weight in recipe.weights.items()} | {stack.node: 0.5},
-        {"scale": [1.0], "offset": [offset / 2 for offset in steps["offset"]]},
+        {"scale": [1.0], "offset": [offset / 2 for offset in steps["offset"]]} if any(steps["offset"]) else {},
         columns and columns | {stack.node: [0.5] * len(card.prediction_columns)},
     )
     return mean, calibrated(leave(recipe.space, (parts[0] + parts[1]) / 2, card), {}, card)
