@@ -47,8 +47,8 @@ def print_table(
 
     console = Console(width=None if sys.stdout.isatty() else width)
     table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    for column, cells in zip(columns, zip(columns, *rows, strict=True), strict=True):
+        table.add_column(column, overflow="fold", no_wrap=all(" " not in cell for cell in cells))
     for row in rows:
         # As Text, so that brackets in foreign text are not taken for markup.
         table.add_row(*map(Text, row))
