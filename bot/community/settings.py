@@ -12,7 +12,7 @@ class ReadingSettings(ClosedModel):
         default=0.1,
         ge=0,
         le=1,
-        description="maximum share of a run's time and new tokens spent on reading posts, generating ideas and planning",
+        description="maximum share of a run's time and new tokens spent on reading, ideas and plans; 1 (comind-paper): no limit",
     )
     first_tokens: int = Field(
         default=8_000,

@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from bot.agents.comind.labs import LabsBriefing, keep_baseline
 from bot.agents.comind.lineage import LabsPolicy
@@ -16,6 +17,7 @@ from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.community.drafts.planning import draft_row, draft_text, plan_drafts, provenance
 from bot.community.drafts.reporting import report_on
 from bot.community.intake import Intake
+from bot.community.settings import ReadingSettings
 from bot.engine.attempts import attempt, code, infer_code
 from bot.engine.budget import SHORTEST_EXECUTION, SHORTEST_SHARE
 from bot.engine.context import RunContext
@@ -191,6 +193,8 @@ def comind(context: RunContext) -> Strategy:
 
 def comind_paper(context: RunContext) -> Strategy:
     """Return CoMind as in its paper (arXiv 2506.20640, section 4): rounds of drafts by scripts that coders do not share."""
+    reading = context.settings_of(ReadingSettings).model_copy(update={"share": 1.0})  # the paper sets no limit
+    context = replace(context, agent_settings=(reading, *context.agent_settings))
     policy, intake = RoundsPolicy(context.settings_of(RoundsSettings)), Intake(context)
     briefing = CoMindBriefing(context, policy, intake, kernels=False)
     playbook = ScriptPlaybook(context, briefing, alone=True)

@@ -45,8 +45,8 @@ class ReadingAllowance:
 def allowance(context: RunContext) -> ReadingAllowance:
     """Return what remains of the share of a run's time and tokens that `ReadingSettings.share` allows.
 
-    It is a share of the tokens used so far, as few runs come near their cap, or at first of the expected tokens. Nothing is
-    read in a run's last minutes, as it could not be used any more.
+    It is a share of the tokens used so far, as few runs come near their cap, or at first of the expected tokens; all of them are
+    no limit. Nothing is read in a run's last minutes, as it could not be used any more.
     """
     settings = context.settings_of(ReadingSettings)
     with context.store.read() as session:
@@ -64,7 +64,9 @@ def allowance(context: RunContext) -> ReadingAllowance:
             limits.append(used_tokens + max(0.0, cap - level.amount_spent(Kind.TOKENS)))
     spans = [(call.at.timestamp() - (call.seconds or 0.0), call.at.timestamp()) for call in calls]
     return ReadingAllowance(
-        tokens=float("inf") if context.model_name == _FREE else settings.share * min(limits) - tokens,
+        tokens=float("inf")
+        if context.model_name == _FREE or settings.share == 1
+        else settings.share * min(limits) - tokens,
         seconds=settings.share * context.budget.seconds - covered(spans),
         is_late=context.budget.seconds_left() < min(_LATE_SECONDS, _LATE_SHARE * context.budget.seconds),
     )

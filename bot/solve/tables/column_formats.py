@@ -31,6 +31,7 @@ _FORMS = tuple(
     DateFormat(form) for form in (*(day + hour for day in _DAYS for hour in _HOURS), *_MONTHS, *_LOGS, "quarter")
 )
 """Formats besides ISO 8601; the first that reads all cells is used."""
+_ZONE = re.compile(r"(?:Z|[A-Z]{3,4}|:\d\d(?:\.\d+)? ?[-+]\d\d(?::?\d\d)?)$")
 _TIME_NAME = re.compile(
     r"(?:^|[\W_])(?:date|datum|day|dt|ds|ts|time|timestamp|datetime|epoch|unix)$|(?:date|time|timestamp)(?:_?ms)?$",
     re.IGNORECASE,
@@ -155,7 +156,7 @@ def _dates(cells: Sequence[str]) -> tuple[DateFormat, DateFormat | None] | None:
         return None
     iso = DateFormat("iso")
     if all(map(iso.reads, cells)):
-        is_uniform = len({len(cell) for cell in cells}) == 1 and not any(_has_zone(cell) for cell in cells)
+        is_uniform = len({len(cell) for cell in cells}) == 1 and not any(map(_ZONE.search, cells))
         return None if is_uniform else (iso, None)
     for form in _FORMS:
         if not all(map(form.reads, cells)):
@@ -177,10 +178,6 @@ def _dates(cells: Sequence[str]) -> tuple[DateFormat, DateFormat | None] | None:
             return (form if in_order else swapped), None
         return form, swapped
     return None
-
-
-def _has_zone(cell: str) -> bool:
-    return re.search(r"(?:Z|[A-Z]{3,4}|:\d\d(?:\.\d+)? ?[-+]\d\d(?::?\d\d)?)$", cell) is not None
 
 
 def _is_in_order(times: Sequence[datetime]) -> bool:

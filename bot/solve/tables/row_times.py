@@ -53,7 +53,8 @@ def date_format(formats: Mapping[str, CellFormat], name: str) -> DateFormat | No
 def find_row_time(sample: Mapping[str, Sequence[str]], formats: Mapping[str, CellFormat]) -> RowTime | None:
     """Return the columns that together hold times, by names and sampled cells; None: there are none."""
     firsts = (next(filter(None, cells), "") for cells in sample.values())
-    if any(isinstance(f, DateFormat) and f.has_time for f in formats.values()) or any(map(_has_time, firsts)):
+    has_time = any(len(cell) >= len("2019-04-21 14:03") and DateFormat("iso").reads(cell) for cell in firsts)
+    if has_time or any(isinstance(f, DateFormat) and f.has_time for f in formats.values()):
         return None
     by_name = {name.lower().replace("_", ""): name for name in sample}
 
@@ -90,7 +91,3 @@ def _moment(parts: Mapping[str, str]) -> datetime:
     if day.year < _FIRST_YEAR or hour > 24:
         raise ValueError("not a valid year or hour")
     return datetime.combine(day, time(hour % 24, minute, second)) + timedelta(days=hour // 24)
-
-
-def _has_time(cell: str) -> bool:
-    return len(cell) >= len("2019-04-21 14:03") and DateFormat("iso").reads(cell)

@@ -53,6 +53,12 @@ async def test_a_first_batch_is_as_large_as_the_share_of_what_a_run_of_its_lengt
         assert not may_read(context)
 
 
+async def test_a_share_of_all_has_no_limit_of_tokens(tmp_path: Path) -> None:
+    async with community(tmp_path, Analyst(), settings=ReadingSettings(share=1.0)) as (context, _):
+        spend(context, "analyst", 50_000)
+        assert may_read(context) and allowance(context).tokens == math.inf
+
+
 async def test_time_counts_too_and_that_of_calls_side_by_side_once(tmp_path: Path) -> None:
     async with community(tmp_path, Analyst()) as (context, _):
         assert allowance(context).seconds == 60.0
