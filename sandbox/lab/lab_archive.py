@@ -15,10 +15,8 @@ _SUFFIXES = (".py", ".md", ".txt", ".csv", ".json", ".sh", ".log", ".toml", ".ya
 def tidy_work(work: Path) -> None:
     """Keep scripts, notes and tables, `KEPT_BYTES` at the most: the rest can be made again by them.
 
-    No process of the lab may run. Links, closed folders and folders nested without end are no hindrance.
-
-    Raises:
-        OSError: The disk failed.
+    No process of the lab may run. Links, closed folders and folders nested without end are no hindrance. Raises OSError: the
+    disk failed.
     """
     kept_bytes, deepest = 0, len(work.parts) + DEEPEST
     tidied_folders: list[Path] = []
@@ -27,14 +25,16 @@ def tidy_work(work: Path) -> None:
         folder = Path(name)
         for path in map(folder.joinpath, folders):
             tidied_folders.append(path)
-            path.unlink() if path.is_symlink() else path.chmod(0o700)
+            with contextlib.suppress(FileNotFoundError):  # labs that close at once tidy the same earlier ones
+                path.unlink() if path.is_symlink() else path.chmod(0o700)
         for path in map(folder.joinpath, files):
-            status = path.lstat()
-            plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and path.suffix in _SUFFIXES
-            if plain and status.st_size <= _LARGEST and kept_bytes + status.st_size <= KEPT_BYTES:
-                kept_bytes += status.st_size
-            else:
-                path.unlink()
+            with contextlib.suppress(FileNotFoundError):
+                status = path.lstat()
+                plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and path.suffix in _SUFFIXES
+                if plain and status.st_size <= _LARGEST and kept_bytes + status.st_size <= KEPT_BYTES:
+                    kept_bytes += status.st_size
+                else:
+                    path.unlink()
         if len(folder.parts) >= deepest:
             folders.clear()
     for path in reversed(tidied_folders):

@@ -105,7 +105,7 @@ def test_of_one_table_rows_are_withheld_scored_at_the_end_and_kept_in_the_packag
         "with --retrain it learns from the withheld ones too"
     )
     assert "have not learned from the 48 rows that were withheld" in (run / "solution/README.md").read_text()
-    assert "--retrain" in (run / "report.html").read_text()
+    assert "--retrain" in (run / "solution/README.md").read_text()
     assert not list((run / "solution").rglob("answers.csv"))
     assert "on rows withheld from the search" in (run / "report.html").read_text()
     (run / "result.json").unlink()

@@ -4,6 +4,8 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 from bot.coder.lab.lab_files import copy_work, write_community, write_knowledge
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.knowledge.retrieval import RetrievedEntries
@@ -54,6 +56,17 @@ def test_a_child_of_a_lab_that_was_kept_whole_begins_with_its_arrays_and_follows
     target.mkdir()
     assert set(copy_work(source, target)) == {"solution.py", "oof.npy", "large.csv", "notes/more/seen.md"}
     assert names(target) == {"solution.py", "oof.npy", "large.csv", "notes/more/seen.md"}
+
+
+def test_work_that_another_lab_tidies_at_the_same_time_is_tidied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = work(tmp_path)
+    listed = [(place, [*folders, "gone"], ["gone.npy", *files]) for place, folders, files in os.walk(source)]
+    monkeypatch.setattr(os, "walk", lambda top: listed)
+    tidy_work(source)
+    monkeypatch.undo()
+    assert names(source) == {"solution.py", "notes/more/seen.md"}
 
 
 def test_a_folder_in_the_place_of_the_script_changes_nothing(tmp_path: Path) -> None:

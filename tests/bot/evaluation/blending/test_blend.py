@@ -105,7 +105,9 @@ def test_the_order_of_nodes_and_copies_of_them_change_nothing(order: list[int], 
         found = blend(view, kept, folder / "bank", 0)
         again = blend(view, [copy, *(kept[at] for at in order)], folder / "bank", 0)
         assert again.rejected.pop(9) == f"Its predictions are (nearly) identical to those of node {copied + 1}."
-        assert again == found
+        # Standard errors come from as many draws as there is time for.
+        one, other = (replace(blended.score, std_error=None, gain=None) for blended in (again, found))
+        assert (again.recipe, one) == (found.recipe, other)
 
 
 @pytest.mark.integration
