@@ -23,7 +23,7 @@ from state.steps import Key, StepKind
 FEWEST = 2
 """Minimum number of members."""
 _OUT_OF_FOLD = 10_000
-"""Added to the number of an out-of-fold fit, as fits on the hold-out view have their own; and times the node of a stack."""
+"""Offset of the numbers of out-of-fold fits, which differ from those of fits on the hold-out view; times its node for a stack."""
 MEAN_WITH_STACK = StepKind("ensemble with a stack", BlendFit)
 
 
@@ -117,7 +117,7 @@ class Blending:
         return node
 
     async def _with_stack(self, number: int, blended: FittedBlend, stack: Member) -> FittedBlend | None:
-        """Return the mean of a blend of experiments and a stack; None: it is not better."""
+        """Return the mean of a blend of experiments and a stack, or None if it is no better."""
         context, members, bank = self._context, self._members(), self._context.executor.folder.bank
         folds, withheld = await context.executor.fold_view(), await context.executor.view(GUARDED)
 

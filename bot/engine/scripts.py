@@ -123,7 +123,7 @@ def _end(
 def best_seconds(context: RunContext, tree: Tree) -> float | None:
     """Return the seconds of the best node's hold-out run, for the time that its refit needs; None: none is reserved.
 
-    None is without such a node, in labs, where nothing is refitted, and before a script of the search has a score: on a busy
+    It is None without such a node, in labs (where nothing is refitted), and until a script of the search has a score: on a busy
     machine the refit of a baseline would take all the time that is left.
     """
     searched = any(node.valid and not node.baseline for node in tree.nodes)

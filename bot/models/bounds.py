@@ -81,7 +81,7 @@ def bounds(
 
 def most_sent(messages: Sequence[Message], *, with_tool: bool, cached: int = 0) -> PromptTokenBound:
     """Return the most tokens that a call sends if the endpoint has cached the first `cached` messages."""
-    # A token is at least one byte. Beside a tool a text may be sent as a JSON string, in which a line end takes two.
+    # A token is at least one byte. With a tool, a text may be sent as a JSON string, in which a newline takes two.
     texts = [json.dumps(message.content, ensure_ascii=False) if with_tool else message.content for message in messages]
     sizes = [len(text.encode("utf-8", "surrogatepass")) + _TOKENS_A_MESSAGE for text in texts]
     tool = _TOKENS_OF_A_TOOL if with_tool else 0

@@ -61,7 +61,7 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
     fitted_on_others = {experiment.node for experiment in experiments if experiment.fitted_on_others}
     sound = [node for node in tree.candidates() if not node.spoiled]
     newest = [node for node in sound if node.action == "ensemble"][-1:]
-    # Beside the mean of an ensemble and a stack the ensemble itself.
+    # Besides the mean of an ensemble and a stack, the ensemble itself.
     without_stack = [node for node in sound if newest and {*node.parents} == {*newest[0].parents} - fitted_on_others][
         -1:
     ]

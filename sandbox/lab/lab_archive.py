@@ -15,8 +15,8 @@ _SUFFIXES = (".py", ".md", ".txt", ".csv", ".json", ".sh", ".log", ".toml", ".ya
 def tidy_work(work: Path) -> None:
     """Keep scripts, notes and tables, `KEPT_BYTES` at the most: the rest can be made again by them.
 
-    No process of the lab may run. Links, closed folders and folders nested without end are no hindrance. Raises OSError: the
-    disk failed.
+    No process of the lab may run. Copes with links, unreadable folders and arbitrarily deep nesting. Raises OSError if the disk
+    fails.
     """
     kept_bytes, deepest = 0, len(work.parts) + DEEPEST
     tidied_folders: list[Path] = []

@@ -45,8 +45,8 @@ class ReadingAllowance:
 def allowance(context: RunContext) -> ReadingAllowance:
     """Return what remains of the share of a run's time and tokens that `ReadingSettings.share` allows.
 
-    It is a share of the tokens used so far, as few runs come near their cap, or at first of the expected tokens; all of them are
-    no limit. Nothing is read in a run's last minutes, as it could not be used any more.
+    It is a share of the tokens used so far, as few runs come near their cap, or at first of the expected tokens; a share of 1
+    means no limit. Nothing is read in a run's last minutes, as it could not be used any more.
     """
     settings = context.settings_of(ReadingSettings)
     with context.store.read() as session:

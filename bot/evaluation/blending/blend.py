@@ -37,7 +37,7 @@ def blend(
     Args:
         view: the hold-out view, or the training rows that are in a fold, which members predict out of fold.
         withheld: the hold-out view, where weights are fitted out of fold; its rows are predicted by the recipe.
-        mean_of: an earlier blend of these members, and a stack, whose weight cannot be fitted: their mean is made instead.
+        mean_of: an earlier blend of these members and a stack to average with it, as a stack's weight cannot be fitted.
 
     Raises:
         NoBlend: nothing can be blended, or no blend is better than a script alone; the message gives the reason in a sentence.

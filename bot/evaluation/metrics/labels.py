@@ -93,7 +93,7 @@ def mcc(y_true: Values, y_pred: Values, params: Params) -> float:
 
 
 def macro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Mean over the classes, which the truth or the prediction has, of their F1; 0 for a class that is never found."""
+    """Mean F1 over the classes that occur in the truth or the prediction; a class that is never found counts as 0."""
 
     def mean_f1(truth: Values, prediction: Values) -> float:
         right, true, predicted_counts = _counts(truth, prediction)

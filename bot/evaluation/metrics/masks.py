@@ -88,7 +88,7 @@ _Counts = tuple[int, int, int]
 def dice(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean over the masks of Dice, 2 |both| / (|truth| + |prediction|); a pair of empty masks has 1.
 
-    With a beta it is F-beta, of which Dice is the one with beta 1.
+    With `beta` it is F-beta; Dice is the case beta = 1.
 
     Params:
         beta: how much more recall counts than precision; 1 by default.
@@ -115,8 +115,8 @@ def global_dice(y_true: Values, y_pred: Values, params: Params) -> float:
 def mask_map_iou(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean over the masks of the share of thresholds that the intersection over union exceeds.
 
-    Of a mask that is one object, that is the mean average precision over IoU thresholds. A pair of empty masks has 1, one of
-    which one is empty 0.
+    Of a mask that is one object, that is the mean average precision over IoU thresholds. Two empty masks score 1, an empty
+    mask and another one 0.
 
     Params:
         thresholds: from 0.5 to 0.95 in steps of 0.05 by default.

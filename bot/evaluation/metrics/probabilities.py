@@ -53,7 +53,7 @@ def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> Values:
 def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Mean over the rows of the Kullback-Leibler divergence of the prediction from the truth: sum of t log(t / p), in nats.
 
-    It is (rows, 1). Terms with t = 0 are 0.
+    Its shape is (rows, 1). Terms with t = 0 count as 0.
 
     Params:
         eps: predictions are clipped to [eps, 1 - eps]; 1e-15 by default.

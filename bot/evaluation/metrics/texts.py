@@ -14,7 +14,7 @@ from bot.evaluation.metrics.params import Params
 def word_jaccard(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean over the rows of the words that both texts have, divided by those that either has; capitals do not matter.
 
-    Two texts without words have 1.
+    Two texts without words score 1.
     """
 
     def jaccard(truth: str, prediction: str) -> float:
@@ -43,7 +43,7 @@ def kendall_tau(y_true: Values, y_pred: Values, params: Params) -> float:
     """Kendall's tau of orders: 1 - 4 S / sum of n (n - 1), where S is the number of swaps of neighbours that make the predicted
     orders of all rows the true ones, and n the number of things that a row lists, separated by blanks.
 
-    NaN where a row's prediction does not list the true things, each once, or no row lists two.
+    NaN if a row's prediction does not list each true item once, or if no row lists two items.
     """  # noqa: D205 - one sentence
     swaps = max_swaps = 0
     for truth, prediction in text_pairs(y_true, y_pred):
