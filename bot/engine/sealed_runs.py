@@ -223,8 +223,8 @@ class SealedRuns:
         """Return an experiment whose command was not tried on rows of its lab; None too once sealed runs have begun."""
         if not self._is_early or self.labs_ended:
             return None
-        tried = {trial.command for trial in self.context.steps.all(TRIAL).values()}
-        return next((e for e in self._in_order() if e.kind != "portfolio" and _command_id(e) not in tried), None)
+        commands = {trial.command for trial in self.context.steps.all(TRIAL).values()}
+        return next((e for e in self._in_order() if e.kind != "portfolio" and _command_id(e) not in commands), None)
 
     async def _try(self, experiment: Experiment) -> None:
         """Run a command on rows of its lab, whose coder is told where it fails."""
@@ -365,8 +365,8 @@ class SealedRuns:
                     command = f"exec python -c {quote(_IDLE)} {quote(chr(10).join(lines))}"
                     seconds_left = max(1.0, context.budget.usable(None))
                     # A single core that is shared with public notebooks and fits would bring none of them to its end.
-                    alone = self.labs_ended or len(lease.cpus) == 1
-                    quiet = context.executor.quiet(lease, from_all=True) if alone else nullcontext()
+                    needs_quiet = self.labs_ended or len(lease.cpus) == 1
+                    quiet = context.executor.quiet(lease, from_all=True) if needs_quiet else nullcontext()
                     async with context.executor.open_lab(place) as lab:
                         with quiet:
                             result = await lab.run(1, command, seconds=seconds_left, cpus=lease.cpus)

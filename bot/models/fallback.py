@@ -36,14 +36,14 @@ class Answerer:
 
 @dataclass(frozen=True)
 class AnswererChanged:
-    """Another model answers than before; `why` is what failed before it, None if an earlier one answers again."""
+    """Another model answers than before; `reason` is what failed before it, None if an earlier one answers again."""
 
     before: str
     after: str
-    why: str | None
+    reason: str | None
 
     def __str__(self) -> str:
-        return f"{self.after} " + (f"replaces {self.before}: {self.why}" if self.why else "answers again")
+        return f"{self.after} " + (f"replaces {self.before}: {self.reason}" if self.reason else "answers again")
 
 
 OnChange = Callable[[AnswererChanged], None]
@@ -75,10 +75,10 @@ class _Call:
         if self.lost is not None:
             return self.lost
         kind = ModelMisconfigured if all(isinstance(e, ModelMisconfigured) for _, e in self.failures) else None
-        return (kind or ModelUnavailable)(f"no model answered: {self.why}")
+        return (kind or ModelUnavailable)(f"no model answered: {self.reason}")
 
     @property
-    def why(self) -> str:
+    def reason(self) -> str:
         """The failures so far, in words."""
         return "; ".join(f"{answerer.name}: {error}" for answerer, error in self.failures)
 
@@ -146,12 +146,12 @@ class FallbackModel:
             except (ModelRefused, Unparsable) as error:
                 if isinstance(error.reply, Completion):
                     error.reply = call.charged(error.reply)
-                self._answered(answerer, call)
+                self._note_answerer(answerer, call)
                 raise
-        self._answered(answerer, call)
+        self._note_answerer(answerer, call)
         return call.charged(completion)
 
-    def _answered(self, answerer: Answerer, call: _Call) -> None:
+    def _note_answerer(self, answerer: Answerer, call: _Call) -> None:
         """Close the answerer's breaker, and report a change."""
         before = self._current
         self._breakers[answerer.name].succeed()
@@ -161,7 +161,7 @@ class FallbackModel:
         if answerer is before or (is_later and self._breakers[before.name].closed):
             return
         self._current = answerer
-        reason = (call.why or f"{before.name}: {self._errors[before.name]}") if is_later else None
+        reason = (call.reason or f"{before.name}: {self._errors[before.name]}") if is_later else None
         self._on_change(AnswererChanged(before.name, answerer.name, reason))
 
 

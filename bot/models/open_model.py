@@ -72,7 +72,7 @@ def record_change(store: Store, run_id: str, say: Callable[[str], None]) -> OnCh
     def record(change: AnswererChanged) -> None:
         say(f"model: {change}")
         with store.write() as tx:
-            tx.record("model.changed", run_id=run_id, before=change.before, after=change.after, reason=change.why)
+            tx.record("model.changed", run_id=run_id, before=change.before, after=change.after, reason=change.reason)
 
     return record
 

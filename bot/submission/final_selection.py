@@ -60,12 +60,11 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
     experiments = [] if context.experiments is None else context.experiments.all()
     fitted_on_others = {experiment.node for experiment in experiments if experiment.fitted_on_others}
     sound = [node for node in tree.candidates() if not node.spoiled]
-    newest = [node for node in sound if node.action == "ensemble"][-1:]
+    parents = {node.id: {*node.parents} for node in sound if node.action == "ensemble"}
+    newest = [*parents][-1:]
     # Besides the mean of an ensemble and a stack, the ensemble itself.
-    without_stack = [node for node in sound if newest and {*node.parents} == {*newest[0].parents} - fitted_on_others][
-        -1:
-    ]
-    ensembles = sorted({node.id for node in (*without_stack, *newest) if node.action == "ensemble"})
+    without_stack = [node for node in parents if parents[node] == parents[newest[0]] - fitted_on_others][-1:]
+    ensembles = sorted({*without_stack, *newest})
     single_nodes = sorted((n for n in sound if n.action != "ensemble"), key=lambda node: (-node.fitness, node.id))
     plain = [node.id for node in single_nodes if node.id not in fitted_on_others][:_MAX_PLAIN]
     stacks = [node.id for node in single_nodes if node.id in fitted_on_others][:_STACKS]

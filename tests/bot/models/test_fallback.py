@@ -97,7 +97,7 @@ async def test_on_a_bad_day_of_the_first_the_second_answers_and_alone_is_charged
     assert got.cost_usd == pytest.approx(20 * 2 / 1e6)
     (change,) = models.told
     assert (change.before, change.after) == ("m1", "m2")
-    assert change.why is not None and change.why.startswith("m1: ")
+    assert change.reason is not None and change.reason.startswith("m1: ")
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "http://nowhere.invalid/v1"])
