@@ -12,7 +12,7 @@ from state.store import Store
 from state.tables import Step
 
 PROMISE = re.compile(r"The script may run for (\d+) s; ")
-ROOM = re.compile(r"This script will be run\b.* Then the draft continues for ")
+DRAFT_LEFT = re.compile(r"This draft has (?:\d+ s left|at most \d+ script)")
 RUN_ROOM = re.compile(r"The whole run has \d+ s left for writing, running and submitting(?:, and (\d+) scripts?)?")
 CONTRADICTIONS = ("atomic change", "keep it simple", "one change or a few", "Prefer many cheap")
 
@@ -50,7 +50,7 @@ def _check_coders(run: Path, calls: list[dict[str, Any]]) -> None:
         text, node = text_of(call), int(call["step"].split("/")[0])
         limit = PROMISE.search(text)
         assert int(limit[1]) == round(promised[node])
-        assert (ROOM.search(text) is not None) == (agent in ("comind", "hybrid"))
+        assert (DRAFT_LEFT.search(text) is not None) == (agent in ("comind", "hybrid"))
         assert ("in a row without a better score" in text) == (agent in ("comind", "hybrid"))
         whole = RUN_ROOM.search(text)
         if whole[1]:
