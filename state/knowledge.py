@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import func
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, delete, select
 
 from state.store import Store, Transaction
-from state.tables import Analysis, Draft, Idea, IdeaUse, Report, Reproduction
+from state.tables import Analysis, Draft, Idea, IdeaUse, Node, Report, Reproduction
 
 DerivedT = TypeVar("DerivedT", Analysis, Idea, Draft, Report, Reproduction)
 
@@ -70,13 +70,12 @@ def add_draft(tx: Transaction, row: Draft) -> None:
     """Store a draft and its uses of ideas; another draft under its id replaces it. See `_check` for errors."""
     _check(tx, row.known_at)
     tx.session.merge(row)
-    for use in tx.session.exec(select(IdeaUse).where(IdeaUse.run_id == row.run_id, IdeaUse.draft_id == row.id)):
-        if use.idea_id not in row.idea_ids:
-            tx.session.delete(use)
+    tx.session.exec(delete(IdeaUse).where(col(IdeaUse.run_id) == row.run_id, col(IdeaUse.draft_id) == row.id))
     for idea_id in dict.fromkeys(row.idea_ids):
-        tx.session.merge(IdeaUse(run_id=row.run_id, idea_id=idea_id, draft_id=row.id))
-    fields: dict[str, Any] = {"draft": row.id, "title": row.title, "ideas": row.idea_ids}
-    tx.record("draft.added", run_id=row.run_id, known_at=row.known_at, **fields)
+        tx.session.add(IdeaUse(run_id=row.run_id, idea_id=idea_id, draft_id=row.id))
+    node = tx.session.exec(select(Node.id).where(Node.run_id == row.run_id, Node.draft_id == row.id)).first()
+    fields = {"draft": row.id, "title": row.title, "ideas": row.idea_ids, "known_at": row.known_at}
+    tx.record("draft.added", run_id=row.run_id, node=node, **fields)
 
 
 def add_report(tx: Transaction, row: Report) -> None:

@@ -62,7 +62,7 @@ class CoMindBriefing:
             brief=self._brief(draft),
             attempts=tuple(attempt(self._context, n) for n in node_ids),
             known_items=provenance(self._context, draft),
-            draft_left=self._policy.draft_left(nodes, self._remaining(tree), action.draft_id),
+            draft_left=self._policy.draft_left(nodes, self._remaining(tree), action.draft_id, draft.share),
             compared_node=None if action.parents else draft.codebase_node,
         )
 

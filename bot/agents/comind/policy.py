@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from bot.agents.comind.settings import RoundsSettings
 from bot.community.drafts.prompts import Room
@@ -75,21 +76,19 @@ class RoundsPolicy:
         overtaken = budget.renewed_after is not None and nodes[0].id <= budget.renewed_after
         return overtaken or self.draft_left(nodes, budget).is_over
 
-    def draft_left(self, nodes: Sequence[NodeView], budget: Remaining, draft_id: int | None = None) -> DraftLeft:
-        """Return the remaining budget of a draft, whose ended nodes come oldest first; its number, if it may have none yet."""
+    def draft_left(
+        self, nodes: Sequence[NodeView], budget: Remaining, draft_id: int | None = None, share: float | None = None
+    ) -> DraftLeft:
+        """Return the remaining budget of a draft, whose ended nodes come oldest first; without any, give its number and share."""
         settings = self.settings_of(nodes[0].draft_id if nodes else draft_id)
         scripts, seconds = settings.steps_per_draft, None
-        share = next((n.draft_share for n in nodes if n.draft_share is not None), None)
+        share = next((n.draft_share for n in nodes if n.draft_share is not None), share)
         if budget.steps_total is not None:
             planned = None if share is None else max(1, round(share * budget.steps_total))
             scripts = min(scripts, planned or settings.scripts(budget.steps_total))
         if budget.seconds_total is not None:
             seconds = (share or settings.draft_share) * budget.seconds_total - sum(n.seconds for n in nodes)
-        failed = 0
-        for node in reversed(nodes):
-            if not node.buggy:
-                break
-            failed += 1
+        failed = len(list(takewhile(lambda node: node.buggy, reversed(nodes))))
         best, gainless = -math.inf, 0
         for node in nodes:
             if node.valid:

@@ -13,7 +13,7 @@ from state.clock import SystemClock
 from state.progress import create_node, end_node, update_node
 from state.spending import charge
 from state.store import Store
-from tests.state.rows import create_run
+from tests.state.rows import add_draft, create_run
 
 RUN = "r"
 
@@ -54,6 +54,16 @@ def test_a_node_that_ends_and_one_that_begins_are_seen(store: Store) -> None:
     assert [(n.id, n.state, n.score) for n in tree.nodes] == [(1, "valid", 0.5), (2, "running", None)]
     assert tree[1].fitness == -0.5
     assert not tree.is_leaf(tree[1])
+
+
+def test_a_draft_planned_once_its_node_was_read_gives_it_its_share(store: Store) -> None:
+    cache = TreeCache()
+    with store.write() as tx:
+        create_node(tx, RUN, action="draft", draft_id="1")
+    assert read_tree(store, RUN, False, cache)[1].draft_share is None
+    with store.write() as tx:
+        add_draft(tx, RUN, "1", title="t", description="d", share=0.6, known_at=tx.now())
+    assert read_tree(store, RUN, False, cache)[1].draft_share == 0.6
 
 
 @pytest.mark.integration

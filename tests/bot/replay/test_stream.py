@@ -33,6 +33,7 @@ from state.words import iso
 from tests.bot.engine.parts import RUN, opened_on
 from tests.bot.replay.reader import Reader
 from tests.bot.replay.stream_parts import STEPS, STOOD_AT, write_streamed
+from tests.state.rows import add_draft
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,15 @@ def outcome(context: RunContext) -> dict[str, Any]:
 def clocks_of_calls(context: RunContext) -> list[str]:
     with context.store.read() as session:
         return [iso(call.as_of) for call in session.exec(select(ModelCall).order_by(col(ModelCall.seq)))]
+
+
+async def test_the_first_script_of_a_draft_is_told_its_planned_share(snapshot: Snapshot, tmp_path: Path) -> None:
+    async with started(snapshot, tmp_path, 20) as (context, _):
+        with context.store.write() as tx:
+            add_draft(tx, RUN, "1", title="t", description="d", share=0.5, known_at=context.clock.as_of())
+        briefing = CoMindBriefing(context, RoundsPolicy(), Intake(context), kernels=False)
+        assignment = await briefing.assign(Action("draft", draft_id=1), 2, load_tree(context))
+    assert assignment.draft_left is not None and assignment.draft_left.scripts == 10
 
 
 @pytest.mark.integration
