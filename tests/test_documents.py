@@ -95,6 +95,15 @@ def test_messages_that_are_quoted_are_messages_of_the_program() -> None:
     assert [part for part in parts if not any(map(_pattern(part).search, _texts()))] == []
 
 
+def test_words_of_prompts_that_are_quoted_are_in_prompts() -> None:
+    rows = [line.split(" | ") for line in _text(ROOT / "docs" / "agents.md").splitlines() if line.startswith("| ")]
+    quoted = [words for row in rows if len(row) >= 4 for words in re.findall(r'"([^"]+)"', row[2])]
+    assert len(quoted) > 25
+    prompts = [path for kind in ("*.j2", "*.py") for path in (ROOT / "bot").rglob(kind)]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in prompts)
+    assert [words for words in quoted if words.strip("… ") not in text] == []
+
+
 def _pattern(message: str) -> re.Pattern[str]:
     """Return what a text holds that becomes a message: its words but for names in capitals, names of files, and numbers."""
     fixed = re.split(r"\b[A-Z]{2,}\b|\b\w+\.(?:json|csv|toml)\b|\b\d[\d.]*", message)
