@@ -1,6 +1,7 @@
 """The solution folder: the script that made the submission, or those of a blend, and how a person runs it."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -71,10 +72,11 @@ The ensemble method is `{space}`: {how}{free}. {calibration} `recipe.json` has t
 
 
 def write_solution(context: RunContext, final: FinalSubmission, folder: Path) -> int:
-    """Write the chosen node's script, or a blend's, and a README; return the length of the agent's code, equal texts once."""
+    """Fill the folder anew: the chosen node's script, or a blend's, and a README; return the length of the agent's code."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(exist_ok=True)
     if final.node is None:
         return 0
-    folder.mkdir(exist_ok=True)
     if not context.needs_scripts and (texts := _write_experiments(context, final, folder)) is not None:
         return sum(map(len, texts))
     blended, nodes = blend_of(context.store, context.run_id, final.node), script_files(context, final.node)
@@ -143,8 +145,8 @@ def script_files(context: RunContext, node: int) -> Mapping[int, str]:
     blended = blend_of(context.store, context.run_id, node)
     if blended is None:
         return {node: "solution.py"}
-    weights = blended.recipe.weights
-    return {node: f"solution_{node}.py" for node in sorted(weights, key=lambda node: -weights[node])}
+    heaviest_first = sorted(blended.recipe.weights.items(), key=lambda item: -item[1])
+    return {node: f"solution_{node}.py" for node, _ in heaviest_first}
 
 
 def time_limit(context: RunContext, node: int) -> int:

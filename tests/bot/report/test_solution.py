@@ -20,6 +20,8 @@ async def test_an_experiments_files_and_command_lie_there_with_those_that_it_use
         await log(three, "stack", 0.9, sources={"stack.py": "print(3)\n"}, uses=("trees",))
         node = experiments(context).by_name("stack").node
         folder = context.executor.folder.solution
+        folder.mkdir(exist_ok=True)
+        (folder / "solution_2.py").write_text("of an earlier end")
         length = write_solution(context, FinalSubmission(node, "experiment", "as it was logged"), folder)
         found = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
     assert found.keys() == {"README.md", "stack/stack.py", "trees/fit.py"}
