@@ -95,7 +95,7 @@ class CallResult:
 
     text: str
     fault: str | None
-    refused: str | None
+    refusal: str | None
     cut: bool
 
 
@@ -213,9 +213,9 @@ class Asker:
         while True:
             result = await self._call(question, role, name, node, attempt)
             attempt += 1
-            if result.refused is not None:
-                self._note(role, result.refused)
-                raise ModelRefused(result.refused)
+            if result.refusal is not None:
+                self._note(role, result.refusal)
+                raise ModelRefused(result.refusal)
             text, fault = result.text, result.fault
             if fault is None:
                 try:
@@ -226,7 +226,7 @@ class Asker:
                     self._note(role, why_unusable(prompt, text))
                     return answer
             if isinstance(question, Continuation):
-                text = question.whole(text)
+                text = question.join(text)
             is_continuable = result.cut and text.strip() and tool_of(prompt) is None
             if is_continuable and continuations < MOST_CONTINUATIONS:
                 continuations += 1
@@ -276,7 +276,7 @@ class Asker:
                 raise outcome.error
             if self._recorder is not None:
                 self._recorder.write(_recorded(call_attempt, outcome))
-            return CallResult(outcome.reply.text, outcome.fault, outcome.refused, outcome.cut)
+            return CallResult(outcome.reply.text, outcome.fault, outcome.refusal, outcome.cut)
 
         if call.task is None:
             once = self.steps.once(
@@ -333,5 +333,5 @@ def _recorded(attempt: Attempt, outcome: Outcome) -> RecordedCall:
         cost_usd=reply.cost_usd,
         fault=outcome.fault,
         cut=outcome.cut,
-        refused=outcome.refused,
+        refusal=outcome.refusal,
     )

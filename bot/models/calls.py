@@ -54,21 +54,21 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an attempt; `fault` is what to repair, `refused` why there is no answer."""
+    """The result of an attempt; `fault` is what to repair, `refusal` why there is no answer."""
 
     reply: Completion[None]
     fault: str | None = None
     cut: bool = False
     """Whether the reply reached the token limit, which is a fault unless the prompt has a tool."""
-    refused: str | None = None
+    refusal: str | None = None
     error: ModelError | None = None
     """A failure of the call itself, after which the step is not done."""
 
     def without_secrets(self, redactor: Redactor) -> "Outcome":
         """Return the outcome with all secrets redacted."""
         reply = replace(self.reply, text=redactor.own(self.reply.text, f"an answer from {self.reply.model}"))
-        fault, refusal = (text and redactor.own(text) for text in (self.fault, self.refused))
-        return replace(self, reply=reply, fault=fault, refused=refusal)
+        fault, refusal = (text and redactor.own(text) for text in (self.fault, self.refusal))
+        return replace(self, reply=reply, fault=fault, refusal=refusal)
 
 
 async def _ignore_bound(bound: Bound) -> None:
@@ -249,7 +249,7 @@ async def _outcome(model: Model, prompt: Prompt[Any], role: str, limits: CallLim
     except Unparsable as error:
         return Outcome(_charged(error.reply), fault=str(error), cut=isinstance(error, TruncatedAnswer))
     except ModelRefused as error:
-        return Outcome(_charged(error.reply), refused=str(error))
+        return Outcome(_charged(error.reply), refusal=str(error))
     except ModelError as error:
         return Outcome(_charged(error.reply if isinstance(error, BrokenOff) else None), error=error)
     return Outcome(replace(completion, answer=None), cut=completion.cut)

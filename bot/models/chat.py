@@ -142,7 +142,7 @@ class ChatClient:
             reason = "it took too long"
             if not answer.begun:
                 raise
-        body = self._connection.text(json.dumps(answer.whole()).encode())
+        body = self._connection.text(json.dumps(answer.body()).encode())
         if len(body) > MOST_BYTES:
             raise ModelUnavailable(f"the answer from {model} is longer than {MOST_BYTES:,} bytes")
         if answer.begun and not answer.ended:

@@ -39,7 +39,7 @@ def parsed(prompt: Prompt[AnswerT], text: str) -> AnswerT:
     """
     if tool_of(prompt) is not None:
         return prompt.parse(text)
-    return prompt.parse(answer_of(prompt.whole(text) if isinstance(prompt, Continuation) else text))
+    return prompt.parse(answer_of(prompt.join(text) if isinstance(prompt, Continuation) else text))
 
 
 def estimated_tokens(text: str) -> int:

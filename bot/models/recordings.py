@@ -36,7 +36,7 @@ class RecordedCall(ClosedModel):
     """Why a reply could not be read."""
     cut: bool = False
     """Whether the reply reached the token limit; without a fault the prompt accepted it."""
-    refused: str | None = None
+    refusal: str | None = None
     """Why there was no answer."""
 
 
@@ -88,8 +88,8 @@ class RecordedModel:
             raise ModelMisconfigured(f"recordings look up answers by step: bind a step before requesting {prompt.name}")
         call = self._read(self.step)
         free = Completion(None, call.text, call.usage, call.model, 0.0)
-        if call.refused is not None:
-            refusal = ModelRefused(call.refused)
+        if call.refusal is not None:
+            refusal = ModelRefused(call.refusal)
             refusal.reply = free
             raise refusal
         if call.fault is not None:

@@ -53,7 +53,7 @@ class _FollowUp(ABC, Generic[AnswerT]):
         return self.original.items()
 
     def parse(self, text: str) -> AnswerT:
-        """Read the next reply as the original does; of a continuation all parts together (`whole`)."""
+        """Read the next reply as the original does; of a continuation all parts together (`join`)."""
         return self.original.parse(text)
 
     @abstractmethod
@@ -82,7 +82,7 @@ class Repair(_FollowUp[AnswerT]):
 class Continuation(_FollowUp[AnswerT]):
     """Asks for the rest of a reply that was cut off; `reply` is all that was written so far."""
 
-    def whole(self, text: str) -> str:
+    def join(self, text: str) -> str:
         """Return the reply with its next part appended, less what that repeats: an opening fence, or an overlap."""
         if answer_of(self.reply).strip() not in ("", self.reply.strip()):
             # Its reasoning has ended, so that a part that reasons does so anew.

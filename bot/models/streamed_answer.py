@@ -40,7 +40,7 @@ class _Call:
         elif arguments is not None or not self.arguments:
             self.arguments = arguments
 
-    def whole(self) -> Json:
+    def as_json(self) -> Json:
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
 
 
@@ -85,7 +85,7 @@ class StreamedAnswer:
     @property
     def calls(self) -> list[Json]:
         """The tool calls, as a whole answer has them."""
-        return [call.whole() for call in self._calls]
+        return [call.as_json() for call in self._calls]
 
     def add(self, chunk: object) -> None:
         """Take in the next chunk, a decoded JSON value."""
@@ -132,7 +132,7 @@ class StreamedAnswer:
         self._calls.append(_Call(index))
         return self._calls[-1]
 
-    def whole(self) -> Json:
+    def body(self) -> Json:
         """Return the body of the answer, as far as it came."""
         if self.error and not self.begun:
             return {"error": self.error}

@@ -182,7 +182,7 @@ class Gateway:
             self._refused_in_a_row += 1
             if self._refused_in_a_row == _MOST_REFUSED:
                 self._close(f"the endpoint refused {_MOST_REFUSED} consecutive requests")
-            raise GatewayRefusal(400, outcome.refused or "no model for coding agents is configured")
+            raise GatewayRefusal(400, outcome.refusal or "no model for coding agents is configured")
 
     async def _refuse(self, connection: Connection, refusal: GatewayRefusal) -> None:
         body = self._dialect.error(refusal.kind, str(refusal))

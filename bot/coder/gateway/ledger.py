@@ -157,7 +157,7 @@ class Exchanges:
 
 
 def _why_unusable(outcome: Outcome) -> str | None:
-    return outcome.refused or (None if outcome.reply.text.strip() else "it was empty")
+    return outcome.refusal or (None if outcome.reply.text.strip() else "it was empty")
 
 
 def _end_of(messages: Sequence[Message]) -> tuple[Message, ...]:

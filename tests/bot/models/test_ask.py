@@ -145,7 +145,7 @@ async def test_answer_without_an_end_is_given_up(tmp_path: Path) -> None:
     ids=["goes on", "opens the block again", "repeats"],
 )
 def test_the_parts_of_a_script_are_joined_whatever_the_second_one_repeats(written: str, more: str) -> None:
-    assert Continuation(Question(), written).whole(more) == "Plan.\n```python\na = 1\nb = 2\n```\n"
+    assert Continuation(Question(), written).join(more) == "Plan.\n```python\na = 1\nb = 2\n```\n"
 
 
 async def test_gives_up_after_two_repairs_and_stays_given_up_after_a_resume(tmp_path: Path) -> None:
