@@ -201,9 +201,9 @@ def site_submissions(session: Session, competition: str) -> list[SiteSubmission]
 
 def best_of(submissions: Sequence[SiteSubmission], *, lower_is_better: bool) -> SiteSubmission | None:
     """Return the submission with the best public score; of equals, the earliest."""
-    scored = [submission for submission in submissions if submission.public is not None]
+    scored_submissions = [submission for submission in submissions if submission.public is not None]
     sign = -1.0 if lower_is_better else 1.0
-    return max(scored, key=lambda submission: sign * (submission.public or 0.0), default=None)
+    return max(scored_submissions, key=lambda submission: sign * (submission.public or 0.0), default=None)
 
 
 def number(value: object) -> float | None:

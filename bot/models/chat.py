@@ -149,8 +149,8 @@ class ChatClient:
             reason = reason if answer.error is None else endpoint_words({"error": answer.error})
             raise Unfinished(f"the answer from {model} was interrupted: {self._redactor.own(reason)}", body.encode())
         if not (answer.begun or answer.ended or answer.error):
-            if (whole := stream.whole.removeprefix(b"error:").lstrip()).startswith(b"{"):
-                return self._connection.text(whole).encode()
+            if (error_body := stream.whole.removeprefix(b"error:").lstrip()).startswith(b"{"):
+                return self._connection.text(error_body).encode()
             raise ModelUnavailable(f"the answer from {model} was cut off in transit")
         return body.encode()
 

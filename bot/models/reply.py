@@ -110,8 +110,8 @@ def read_reply(
     if answer.error:
         raise Rejected(status_inside(answer.error), {"error": answer.error}, {})
     if not answer.chosen:
-        rest = {name: value for name, value in content.items() if name not in ("choices", "usage")}
-        raise ModelUnavailable(f"{model} returned no choices: {endpoint_words(rest)}")
+        other_fields = {name: value for name, value in content.items() if name not in ("choices", "usage")}
+        raise ModelUnavailable(f"{model} returned no choices: {endpoint_words(other_fields)}")
     text, thoughts, calls = answer.text, answer.thoughts, answer.calls
     usage, _ = read_usage(content.get("usage"), messages, text + thoughts)
     visible = answer_of(text)

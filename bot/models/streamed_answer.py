@@ -100,9 +100,9 @@ class StreamedAnswer:
         self.chosen = True
         self.error = choice.get("error") or self.error
         # Some gateways send one event with the whole answer, and MiniMax repeats all of it in the last one.
-        said = choice.get("delta") or (None if self.begun else choice.get("message"))
-        delta = object_value(said)
-        content = delta.get("content", text_value(said) or choice.get("text"))
+        delta_or_message = choice.get("delta") or (None if self.begun else choice.get("message"))
+        delta = object_value(delta_or_message)
+        content = delta.get("content", text_value(delta_or_message) or choice.get("text"))
         pieces = content if isinstance(content, list) else [content]
         parts = [piece if isinstance(piece, dict) else {"text": piece} for piece in pieces]
         self._content += [text_value(part.get("text")) for part in parts if part.get("type") not in REASONING_PARTS]

@@ -118,8 +118,8 @@ def _place(
         free += opens_row
         places[node] = x, top + (free - 1) * ROW
         # The first child continues its parent's row, so it is placed next; the others open rows below.
-        ordered = list(enumerate(children.get(node, ())))
-        stack += [(child, x + COLUMN, index > 0) for index, child in reversed(ordered)]
+        numbered_children = list(enumerate(children.get(node, ())))
+        stack += [(child, x + COLUMN, index > 0) for index, child in reversed(numbered_children)]
     return free
 
 

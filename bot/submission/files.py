@@ -72,11 +72,11 @@ async def _pack(
     made_files = await refit_scripts(context, node, worker)
     refits = {member: file.file.parent / WEIGHTS for member, file in made_files.items() if file.source == "refit"}
     # The scored run's, where there is no refit.
-    scored = {
+    scored_weights = {
         member: executor.weights_of(scored_run(context, member).id) for member in made_files.keys() - refits.keys()
     }
     flat = executor.folder.executions / f"n{node}-package"
-    stage = await stage_notebook(context, node, refits | scored, flat)
+    stage = await stage_notebook(context, node, refits | scored_weights, flat)
     if not stage.script.trains and (failure := await _fails(context, node, stage)) is not None:
         return NotebookBundle(reason=f"its notebook fails with the weights saved by the run on all rows: {failure}")
     blend = isinstance(stage.script, NotebookBlend)
@@ -85,7 +85,7 @@ async def _pack(
         runs="train" if stage.script.trains else "blend" if blend else "infer",
         competition=context.card.slug,
         weights=stage.script.weights,
-        weights_from="both" if refits and scored else "refit" if refits else "holdout",
+        weights_from="both" if refits and scored_weights else "refit" if refits else "holdout",
         accelerator=limits.accelerator,
         image=limits.image,
         seconds=rehearsal.scaled,

@@ -173,8 +173,8 @@ class _Key:
 def _columns_by_value(truth: tuple[Value, ...], columns: tuple[str, ...]) -> dict[Value, int]:
     """Return, for each value of a row of the answers, a bit for each column that has it; see `_Key`."""
     bits: dict[Value, int] = {}
-    for number, one in enumerate(truth):
-        plain = _plain(one)
+    for number, truth_value in enumerate(truth):
+        plain = _plain(truth_value)
         bits[plain] = bits.get(plain, 0) | 1 << number
     if truth.count(1.0) == 1 and truth.count(0.0) == len(truth) - 1:
         name = _plain(value(columns[truth.index(1.0)]))

@@ -88,9 +88,9 @@ def select(
     def marginal_value(idea: IdeaText, draft: int) -> float:
         overlap = 0.0
         for place, pick in enumerate(picks):
-            for picked in pick:
-                same_path = place != draft and idea.path == picked.path != ""
-                overlap = max(overlap, likeness(idea.text, picked.text), _SAME_PATH * same_path)
+            for earlier_idea in pick:
+                same_path = place != draft and idea.path == earlier_idea.path != ""
+                overlap = max(overlap, likeness(idea.text, earlier_idea.text), _SAME_PATH * same_path)
         return values[idea.number] * (1 - _OVERLAP_PENALTY * overlap)
 
     for _ in range(ideas_per_draft):

@@ -35,9 +35,9 @@ def in_order(
     latest = [item for item in tried_items if item in called]
     while untried:
         for item in untried:
-            for tried in latest:
-                union = called[item] | called[tried]
-                overlap = len(called[item] & called[tried]) / len(union) if union else 0.0
+            for tried_item in latest:
+                union = called[item] | called[tried_item]
+                overlap = len(called[item] & called[tried_item]) / len(union) if union else 0.0
                 likeness[item] = max(likeness[item], overlap)
         best_item = max(untried, key=lambda item: (worth[item] - _LIKENESS * likeness[item], by_item[item].time, item))
         untried.discard(best_item)

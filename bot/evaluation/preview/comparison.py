@@ -242,8 +242,8 @@ def drift_lines(
     `columns` are those of the training rows.
     """
     kinds = {name: columns[name].kind for name in names}
-    few = {name for name in names if kinds[name] == "text" and len(columns[name].values) <= _CATEGORIES}
-    usable = [name for name in names if name in few or kinds[name] in ("integer", "number")][:_MOST_COLUMNS]
+    word_columns = {name for name in names if kinds[name] == "text" and len(columns[name].values) <= _CATEGORIES}
+    usable = [name for name in names if name in word_columns or kinds[name] in ("integer", "number")][:_MOST_COLUMNS]
     sides = [_sampled_rows(table, usable) for _, table in (train, test)]
     if not usable or min(map(len, sides)) < _FEWEST:
         return []

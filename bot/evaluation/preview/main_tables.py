@@ -71,10 +71,10 @@ def main_tables(data_dir: Path, card: TaskCard) -> MainTables:
                 tables[path.as_posix()] = read_any(data_dir / path)
             except UnsupportedLayout:
                 continue
-    named = {kind: [name for name in tables if name.split(".")[0] == kind] for kind in ("validation", "test")}
+    names_by_kind = {kind: [name for name in tables if name.split(".")[0] == kind] for kind in ("validation", "test")}
     test_tables = tuple(
         min(names, key=lambda name: (name not in ("validation.csv", "test.csv"), name))
-        for names in named.values()
+        for names in names_by_kind.values()
         if names
     )
     training = (path.relative_to(data_dir).as_posix() for path in find_training_tables(data_dir, None))

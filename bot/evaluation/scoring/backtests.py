@@ -71,8 +71,8 @@ def distance_factors(
         windows = ((cutoff, cutoff, validated), (begin if refitted else cutoff, begin, forecast))
         distances = []
         for end, first, length in windows:
-            learned, predicted = age < end, (age >= first) & (age < first + length)
-            distances.append(_distance(metric, view, x[learned], y[learned], x[predicted], y[predicted]))
+            train_rows, test_rows = age < end, (age >= first) & (age < first + length)
+            distances.append(_distance(metric, view, x[train_rows], y[train_rows], x[test_rows], y[test_rows]))
         if all(distance is not None and distance > 0 for distance in distances):
             changes.append(math.log((distances[1] or 1) / (distances[0] or 1)))
         if time.monotonic() - start > seconds:

@@ -132,8 +132,8 @@ def difference_chart(comparison: Comparison) -> Chart | None:
         series.append(Series("", "good", dots, notes=notes))
         series.append(Series("", kind, [(difference.mean, row)], glyph="◆", notes=[_note(pair)]))
     title = f"{comparison.title(comparison.leader)} and the others, in percentage points of teams beaten"
-    left = min(10 * max(map(len, names)) + 12, 420)
-    return Chart(title, x_axis, y_axis, series, height=70 + _ROW * len(pairs), room=(left, 26, 14, 42))
+    left_margin = min(10 * max(map(len, names)) + 12, 420)
+    return Chart(title, x_axis, y_axis, series, height=70 + _ROW * len(pairs), room=(left_margin, 26, 14, 42))
 
 
 def _values(pair: Pair) -> Sequence[float]:

@@ -131,8 +131,8 @@ def _parser() -> _Parser:
     withdraw.add_argument("name", metavar="NAME", help="name of the experiment")
     for subparser in (log, fit, score, withdraw):
         subparser.add_argument("--note", default="", metavar="TEXT", help="short note on the experiment")
-    done = command("done", "end this lab with a report")
-    done.add_argument(
+    done_command = command("done", "end this lab with a report")
+    done_command.add_argument(
         "report", metavar="REPORT", nargs="?", help=f"{_REPORT_HELP} (default: the text piped to stdin, if any)"
     )
     command("help", "print this help")

@@ -173,8 +173,8 @@ def _scanned_items(answer: KernelPage, changed: set[str]) -> list[ScannedItem]:
 
 async def _ask_for_missed(watch: PollContext, current: Pass) -> None:
     """Request each kernel that the sweep should have seen: it may have changed its place while the list was read."""
-    listed = (PolledKernel.competition == watch.competition, col(PolledKernel.gone_at).is_(None))
-    query = select(PolledKernel.id, PolledKernel.ref).where(*listed).order_by(PolledKernel.id)
+    conditions = (PolledKernel.competition == watch.competition, col(PolledKernel.gone_at).is_(None))
+    query = select(PolledKernel.id, PolledKernel.ref).where(*conditions).order_by(PolledKernel.id)
     with watch.store.read() as session:
         missed = [(id, ref) for id, ref in session.exec(query) if id not in set(current.seen)]
     for id, ref in missed[: watch.settings.max_lookups_per_cycle]:
