@@ -164,7 +164,7 @@ class Calls:
         """Reserve the most that a call may use, for a shorter answer if a long one does not fit."""
         async with AsyncExitStack() as stack:
             refusal: BudgetExceeded | None = None
-            for bound in bounds(self._budget, self._estimate, attempt.role, self._sent(prompt, attempt), limits):
+            for bound in bounds(self._budget, self._estimate, attempt.role, self._token_bound(prompt, attempt), limits):
                 try:
                     reservation = await stack.enter_async_context(self._budget.reserve(**bound.amounts))
                 except BudgetExceeded as error:
@@ -174,7 +174,7 @@ class Calls:
                 return
             raise refusal or BudgetExceeded("the budget is too small for another call")
 
-    def _sent(self, prompt: Prompt[Any], attempt: Attempt) -> PromptTokenBound:
+    def _token_bound(self, prompt: Prompt[Any], attempt: Attempt) -> PromptTokenBound:
         """Return the most tokens that a call sends; the cached part is looked up only under a cap on tokens."""
         with_tool = tool_of(prompt) is not None
         cached = 0

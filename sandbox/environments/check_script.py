@@ -62,17 +62,17 @@ FITS: dict[str, Callable[[], None]] = {
 
 def main() -> None:
     """Run all requested trials, and write a line of JSON about each."""
-    requests = json.loads(Path("data/wanted.json").read_text(encoding="utf-8"))
+    package_names = json.loads(Path("data/wanted.json").read_text(encoding="utf-8"))
     modules: dict[str, list[str]] = {}
     for module, names in metadata.packages_distributions().items():
         for name in names:
             modules.setdefault(normal(name), []).append(module)
     trials: list[tuple[str, Callable[[], Any]]] = []
-    for name in requests:
+    for name in package_names:
         candidates = [module for module in modules.get(normal(name), ()) if module.isidentifier() and module[0] != "_"]
         # A package without a module is imported by its own name, and the error then names what is missing.
         trials += [(f"import {module}", partial(importlib.import_module, module)) for module in candidates or [name]]
-    trials += [(f"fit with {name}", FITS[name]) for name in requests if name in FITS]
+    trials += [(f"fit with {name}", FITS[name]) for name in package_names if name in FITS]
     with Path("trials.jsonl").open("w", encoding="utf-8") as results:
         for label, trial in trials:
             start, error = time.monotonic(), None

@@ -133,7 +133,7 @@ def check_database(it: Rehearsal) -> None:
 def check_samples(samples: Sequence[Sample]) -> None:
     """Once its caches are warm it takes no more memory as weeks go by, nor descriptors.
 
-    In the first quarter, SQLite's pages and SQLAlchemy's compiled statements still fill theirs, which takes 20 MB.
+    In the first quarter it still grows by some 15 MB, such as SQLite's pages; the number of Python objects does not.
     """
     quarter = len(samples) // 4
     early, late = samples[quarter : 2 * quarter], samples[-quarter:]
